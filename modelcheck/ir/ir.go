@@ -7,13 +7,19 @@
 // over a packed state (a modelcheck.Model), and the interpreter in the tests
 // walks the tree over a map. Everything is an int: a bool is 0 or 1, an enum
 // the position of its name, a range its number, a reference the position of
-// the element in its set, a token its number, and None stands for "no value"
-// in any optional type.
+// the element in its set, a token or rank its number, and None stands for "no
+// value" in any optional type.
+//
+// Expressions are total. A variable read at an index that is None or outside
+// the set gives None (0 for a Bool that is not optional); sums and differences
+// with None are None; order comparisons with None are 0; None as a condition is
+// false. A statement that assigns at such an index makes the successor a cut
+// state with reason "<variable> assigned at no element".
 package ir
 
 // None is the value of an optional variable that holds nothing. It equals only
-// itself, and every order comparison with it is false.
-const None = -1
+// itself. It is far below every number, so that -1 stays a number.
+const None = -1 << 31
 
 // Program is a finite transition system.
 type Program struct {
@@ -38,8 +44,9 @@ type Set struct {
 }
 
 // Pool is a bounded bag of records: its slots are interchangeable, and a state
-// is stored with its slots sorted. Slots are reached by Choose parameters,
-// quantifiers and ForEach only; no variable may hold a slot number.
+// is stored with its slots sorted. Slots are reached by action parameters,
+// quantifiers and ForEach only, all of which range over the slots in use; no
+// variable may hold a slot number.
 type Pool struct {
 	Name string
 	Cap  int  // number of slots
@@ -59,14 +66,16 @@ const (
 	Range      // Lo..Hi
 	Ref        // an element of Set
 	Token      // a symbol from Fresh: compared by == only, 0..Hi; renumbered by first occurrence
+	Rank       // a position in the sequence Sort: from Next, compared by == and <, 0..Hi; renumbered by order after each step
 )
 
 // Type is the type of one variable cell. Optional adds None.
 type Type struct {
 	Kind     Kind
 	Names    []string
-	Lo, Hi   int
+	Lo, Hi   int // Range: both; Token, Rank: Hi (Lo is 0)
 	Set      *Set
+	Sort     string // Rank: values of different sorts are not compared and are renumbered apart
 	Optional bool
 }
 
@@ -225,7 +234,8 @@ type (
 		Else []Stmt
 	}
 	// ForEach runs Body for every element in order; for a set that is not
-	// ordered, Body must not depend on that order.
+	// ordered, Body must not depend on that order. Over a pool it visits the
+	// slots in use when it starts that are still in use at their turn.
 	ForEach struct {
 		Local *Local
 		Over  Index
@@ -255,6 +265,12 @@ type (
 		Var *Var
 		At  []Expr
 	}
+	// Next stores a rank above every rank of the variable's sort now in the
+	// state. Without room above, the successor is a cut state.
+	Next struct {
+		Var *Var
+		At  []Expr
+	}
 	// Cut ends exploration at this successor with a reason; the verdict becomes
 	// unknown.
 	Cut struct{ Reason string }
@@ -267,6 +283,7 @@ func (Let) stmt()     {}
 func (Put) stmt()     {}
 func (Drop) stmt()    {}
 func (Fresh) stmt()   {}
+func (Next) stmt()    {}
 func (Cut) stmt()     {}
 
 // PropKind is the shape of a property.
