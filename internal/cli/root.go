@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/relplan/relplan/reports"
+)
+
+func newRoot(f *factory) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "relplan",
+		Short: "Decide retention windows, retries, deadlines and protocols of at-least-once systems",
+		Long: `relplan decides by calculation, by model checking and by running the answer on
+real engines what systems that deliver at least once live on: how long the
+inbox keeps its rows and what that costs, how retries multiply along a call
+tree and whether another attempt still fits the deadline, and whether the
+protocol can lose or repeat a business effect.`,
+		Example: `  relplan plan relplan.yaml
+  relplan deadline admit --budget 300ms --spent 150ms --backoff 80ms --attempt 150ms`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if err := oneOf("output", f.format, reports.Formats...); err != nil {
+				return err
+			}
+			return oneOf("color", f.colour, "auto", "always", "never")
+		},
+	}
+	p := root.PersistentFlags()
+	f.format, f.colour = "text", "auto"
+	p.StringVarP(&f.format, "output", "o", "text", "format: text, json, markdown, csv, html, sarif, junit")
+	p.StringVar(&f.outFile, "out", "", "write the result to this file instead of standard output")
+	p.StringVar(&f.colour, "color", "auto", "colour: auto, always, never (NO_COLOR is respected)")
+	p.BoolVar(&f.quiet, "quiet", false, "no text on success, only the exit code; no warnings")
+	p.BoolVar(&f.noProgress, "no-progress", false, "no progress line on a terminal")
+	p.BoolVar(&f.timing, "timing", false, "add wall times and versions, which differ from run to run")
+	p.Var(&f.limitTime, "limit-time", "stop after this long with a partial result (exit 4)")
+	p.Var(&f.limitMemory, "limit-memory", "stop before using more memory than this (exit 4)")
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(reports.Formats, cobra.ShellCompDirectiveNoFileComp))
+	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
+	root.AddCommand(verbs(f)...)
+	return root
+}
+
+// verbs lists the commands that work; a verb that does not work yet is absent.
+func verbs(f *factory) []*cobra.Command {
+	return []*cobra.Command{
+		newDeadline(f),
+		newVersion(f),
+	}
+}
+
+// group makes a command that only holds others.
+func group(use, short string, subs ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{
+		Use: use, Short: short,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return usagef("%s needs one of its verbs, see `%s --help`", cmd.CommandPath(), cmd.CommandPath())
+		},
+	}
+	c.AddCommand(subs...)
+	return c
+}
