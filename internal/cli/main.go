@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"context"
 
 	"golang.org/x/term"
 
@@ -61,7 +60,29 @@ func Main(args []string, s Streams) (code int) {
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
-	return f.report(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	if err != nil && !root.PersistentFlags().Changed("output") {
+		f.format = formatOf(args) // the flags may not have been parsed yet
+	}
+	return f.report(err)
+}
+
+// formatOf finds -o FORMAT among arguments that could not be parsed.
+func formatOf(args []string) string {
+	for i, a := range args {
+		for _, flag := range []string{"-o", "--output"} {
+			if a == flag && i+1 < len(args) {
+				return args[i+1]
+			}
+			if v, ok := strings.CutPrefix(a, flag+"="); ok {
+				return v
+			}
+		}
+		if a == "-ojson" {
+			return "json"
+		}
+	}
+	return "text"
 }
 
 // usageError is a mistake on the command line itself.

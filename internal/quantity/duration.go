@@ -1,7 +1,6 @@
 package quantity
 
 import (
-	"math"
 	"math/big"
 	"strings"
 	"time"
@@ -179,13 +178,4 @@ func (r Rate) String() string {
 		return "0/s"
 	}
 	return r.text
-}
-
-// SaturatingMul is a*n, the longest duration where that overflows.
-func SaturatingMul(a time.Duration, n int64) time.Duration {
-	p := new(big.Int).Mul(big.NewInt(int64(a)), big.NewInt(n))
-	if !p.IsInt64() {
-		return math.MaxInt64
-	}
-	return time.Duration(p.Int64())
 }

@@ -1,0 +1,36 @@
+# relplan: `make test` passes the whole suite and installs what it needs.
+
+GO ?= go
+export GOTOOLCHAIN = local
+
+.PHONY: build test test-embedded test-long check fmt-check vet engines bench fuzz clean
+
+build: ## bin/relplan
+	$(GO) build -o bin/relplan ./cmd/relplan
+
+test: engines check ## everything, on every engine
+
+test-embedded: ## without servers: what needs one prints NOT_RUN with the reason
+	RELPLAN_ENGINES=embedded $(MAKE) check
+
+check: fmt-check vet
+	$(GO) test -timeout 30m ./...
+
+fmt-check:
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt: $$out"; exit 1; fi
+
+vet:
+	$(GO) vet ./...
+
+engines: ## install database servers and Chromium through apt when they are missing
+	./internal/engines/install.sh
+
+bench: ## benchmarks, one run each
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+
+fuzz: ## each fuzz target for FUZZTIME (10s)
+	@for p in $$($(GO) list ./...); do for t in $$($(GO) test -list '^Fuzz' $$p | grep ^Fuzz); do \
+	  $(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $${FUZZTIME:-10s} $$p || exit 1; done; done
+
+clean:
+	rm -rf bin

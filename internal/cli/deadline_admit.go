@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/relplan/relplan/deadline"
+	"github.com/relplan/relplan/internal/quantity"
+	"github.com/relplan/relplan/reports"
+)
+
+type admitOptions struct {
+	budget, spent, backoff, attempt durationFlag
+}
+
+type admitDocument struct {
+	Schema string `json:"schema"`
+	admitResult
+}
+
+// admitResult is the deadline admit object, also part of a plan.
+type admitResult struct {
+	Admit       bool          `json:"admit"`
+	RemainingNS int64         `json:"remaining_ns"`
+	NeededNS    int64         `json:"needed_ns"`
+	ShortByNS   int64         `json:"short_by_ns"`
+	Basis       reports.Basis `json:"basis"`
+}
+
+func newDeadlineAdmit(f *factory) *cobra.Command {
+	o := &admitOptions{}
+	c := &cobra.Command{
+		Use:   "admit",
+		Short: "Decide whether one more attempt fits the remaining budget",
+		Long: `Decide before sending whether one more attempt fits: it is admitted when
+spent + backoff + attempt <= budget, in whole nanoseconds. Exit 0 when admitted,
+1 when refused.`,
+		Example: `  relplan deadline admit --budget 300ms --spent 150ms --backoff 80ms --attempt 150ms
+  relplan deadline admit --budget 2s --spent 500ms --attempt 1s -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return runDeadlineAdmit(f, o) },
+	}
+	fl := c.Flags()
+	fl.Var(&o.budget, "budget", "time the caller gives for the whole call")
+	fl.Var(&o.spent, "spent", "time already used")
+	fl.Var(&o.backoff, "backoff", "wait before the attempt")
+	fl.Var(&o.attempt, "attempt", "time the attempt may take (its per-try timeout)")
+	_ = c.MarkFlagRequired("budget")
+	_ = c.MarkFlagRequired("attempt")
+	return c
+}
+
+func runDeadlineAdmit(f *factory, o *admitOptions) error {
+	req := deadline.Request{
+		Budget: time.Duration(o.budget), Spent: time.Duration(o.spent),
+		Backoff: time.Duration(o.backoff), Attempt: time.Duration(o.attempt),
+	}
+	a, err := deadline.Admit(req)
+	if err != nil {
+		return usageError{err}
+	}
+	r := &reports.Report{Command: "deadline admit", Title: "Deadline admission"}
+	r.Data = admitDocument{"relplan.dev/deadline-admit/v1", admitResult{
+		Admit: a.Admit, RemainingNS: int64(a.Remaining), NeededNS: int64(a.Needed), ShortByNS: int64(a.ShortBy),
+		Basis: reports.Arithmetic("admit iff spent + backoff + attempt <= budget"),
+	}}
+	d := quantity.FormatDuration
+	status, mark := reports.Passed, reports.Good
+	text := fmt.Sprintf("admitted: the attempt needs %s, %s left, margin %s", d(a.Needed), d(a.Remaining), d(a.Margin))
+	if !a.Admit {
+		status, mark = reports.Failed, reports.Bad
+		text = fmt.Sprintf("refused: the attempt needs %s, %s left, short by %s", d(a.Needed), d(a.Remaining), d(a.ShortBy))
+	}
+	r.Add(
+		reports.Paragraph{Text: text, Mark: mark},
+		reports.Table{
+			Columns: []reports.Column{{Name: "term"}, {Name: "value", Right: true}},
+			Rows: [][]string{
+				{"budget", d(req.Budget)}, {"- spent", d(req.Spent)}, {"= remaining", d(a.Remaining)},
+				{"backoff", d(req.Backoff)}, {"+ attempt", d(req.Attempt)}, {"= needed", d(a.Needed)},
+			},
+		},
+	)
+	r.Cases = []reports.Case{{Suite: "deadline admit", Name: "attempt fits", Status: status, Message: text}}
+	if err := f.Emit(r); err != nil {
+		return err
+	}
+	if !a.Admit {
+		return exit(exitFinding)
+	}
+	return nil
+}
