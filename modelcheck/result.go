@@ -34,9 +34,6 @@ type Options struct {
 	Shortest bool
 	// NoHistories skips the search for readable histories: the verdicts only.
 	NoHistories bool
-	// Sweep deletes finished layers of states where the graph is found to be
-	// acyclic by the shape of its layers; falls back to keeping all states.
-	Sweep bool
 	// Progress is called about five times a second from one goroutine.
 	Progress func(Progress)
 }

@@ -91,6 +91,7 @@ func newInbox(setnx bool, m, w, c, r int) *Inbox {
 	if setnx {
 		b.actions.kinds[kInsert].text = "setnx-win"
 		b.actions.kinds[kDuplicate].text = "setnx-lose"
+		b.actions.kinds[kCommit].text = "" // one step less than B1
 		l.shape.Steps = b.actions.steps()
 	}
 	l.shape.Actions = b.actions.count()

@@ -107,9 +107,25 @@ func (t *actionTable) id(kind, w, m int) modelcheck.ActionID {
 func (t *actionTable) steps() []string {
 	var s []string
 	for _, k := range t.kinds {
-		s = append(s, k.text)
+		if k.text != "" {
+			s = append(s, k.text)
+		}
 	}
 	return s
+}
+
+// step numbers the kinds that the protocol has; -1 for one it has not.
+func (t *actionTable) step(kind int) int {
+	if t.kinds[kind].text == "" {
+		return -1
+	}
+	n := 0
+	for _, k := range t.kinds[:kind] {
+		if k.text != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // describe decodes an ActionID.
@@ -119,7 +135,7 @@ func (t *actionTable) describe(a modelcheck.ActionID) modelcheck.Action {
 	k := int(a) / t.messages / t.workers
 	d := t.kinds[k]
 	act := modelcheck.Action{
-		Text: d.text, Kind: d.kind, FaultUnit: d.fault, FaultRank: d.rank, StepID: k,
+		Text: d.text, Kind: d.kind, FaultUnit: d.fault, FaultRank: d.rank, StepID: t.step(k),
 		Process: -1, Order: ((d.proc*t.workers+w)*len(t.kinds)+k)*t.messages + m,
 	}
 	if d.actor != "" {
