@@ -28,13 +28,13 @@ type search struct {
 	stop    atomic.Pointer[string] // why the search was stopped early
 	began   time.Time
 
-	transitions           atomic.Uint64
-	depth, frontier       atomic.Int64 // for progress
-	terminal              uint64       // of finished layers
-	expanded              int    // layers completely expanded
-	cuts                  map[string]uint64
-	found                 []finding // by property
-	taken                 []bool    // by action
+	transitions     atomic.Uint64
+	depth, frontier atomic.Int64 // for progress
+	terminal        uint64       // of finished layers
+	expanded        int          // layers completely expanded
+	cuts            map[string]uint64
+	found           []finding // by property
+	taken           []bool    // by action
 }
 
 // finding is the first state that decides a property.

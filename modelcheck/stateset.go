@@ -22,8 +22,8 @@ type stateSet struct {
 	slots   []uint64
 	size    atomic.Int64 // len(slots), for readers without the lock
 	used    atomic.Int64
-	limit   int64 // used beyond this makes the table grow
-	margin  int64 // slots that batches in flight may take beyond limit
+	limit   int64       // used beyond this makes the table grow
+	margin  int64       // slots that batches in flight may take beyond limit
 	zero    atomic.Bool // the state 0, whose mix is the mark of an empty slot
 	touched atomic.Bool
 	queue   *queue // the states in order of discovery
