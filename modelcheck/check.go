@@ -85,15 +85,85 @@ func worst(r *Result) Verdict {
 
 // judge gives every property its verdict and its history.
 func (s *search) judge(ctx context.Context, r *Result) error {
+	var l *lively
 	for i := range s.props {
 		p := &s.props[i]
 		pr := PropertyResult{Name: p.Name, Kind: p.Kind}
-		if !p.Liveness() {
+		var q *request
+		switch {
+		case !p.Liveness():
 			pr.Verdict, pr.Reason = s.judgeSafety(p, &s.found[i], r)
+			if s.found[i].done {
+				q = s.safetyRequest(p)
+			}
+		case s.halted():
+			pr.Reason = s.why()
+		case s.set.compact:
+			pr.Reason = "properties of whole histories need full states, not fingerprints"
+		default:
+			if l == nil {
+				l = newLively(s)
+			}
+			j := l.judge(p)
+			pr.Verdict = j.verdict
+			if j.verdict == Unknown {
+				pr.Reason = s.why()
+			}
+			if j.verdict == Broken {
+				q = l.request(p, j)
+			}
+		}
+		if q != nil && !s.opt.NoHistories {
+			h, err := s.history(ctx, *q)
+			if err != nil {
+				return err
+			}
+			pr.History = h
 		}
 		r.Properties = append(r.Properties, pr)
 	}
 	return nil
+}
+
+// safetyRequest asks for a history into a state that decides the property.
+func (s *search) safetyRequest(p *Property) *request {
+	q := &request{prop: p, target: func(st []uint64) bool { return !p.Goal(st) }}
+	switch p.Kind {
+	case Reach:
+		q.target = p.Goal
+	case NoDeadlock:
+		x := NewSink(s.shape.Words)
+		q.target = func(st []uint64) bool {
+			if p.Goal(st) {
+				return false
+			}
+			x.Reset()
+			s.model.Expand(st, x)
+			return x.n+len(x.cuts) == 0
+		}
+	}
+	return q
+}
+
+// request asks for a history into a state that breaks the property; its predicates take
+// concrete states.
+func (l *lively) request(p *Property, j *judgement) *request {
+	sym := newSymmetry(l.s.shape, l.s.props, l.s.opt.NoReduction)
+	rep := make([]uint64, l.s.shape.Words)
+	bit := func(set []bool) func([]uint64) bool {
+		if set == nil {
+			return nil
+		}
+		return func(st []uint64) bool {
+			copy(rep, st)
+			if sym != nil {
+				sym.canonical(rep)
+			}
+			id, ok := l.s.set.lookup(rep)
+			return ok && set[l.g.number(id)]
+		}
+	}
+	return &request{prop: p, target: bit(j.target), loop: bit(j.loop), sealed: bit(j.sealed)}
 }
 
 // judgeSafety gives the verdict of a property that single states decide.

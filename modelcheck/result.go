@@ -96,8 +96,13 @@ type History struct {
 	// liveness property cannot happen any more without a fault; 0 if none.
 	Sealed int
 	Faults map[string]int // units spent, by name
-	// ActorChanges counts changes of actor between consecutive steps.
+	// ActorChanges counts changes of actor between consecutive steps; steps of
+	// the environment do not count.
 	ActorChanges int
+	// Minimal: no history of the property comes before this one in the order
+	// (faults, preference among faults, changes of actor, length). False when
+	// the space was too large for that search: then it is a shortest one.
+	Minimal bool
 }
 
 // HistoryStep is one transition of a history.

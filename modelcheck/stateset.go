@@ -312,3 +312,18 @@ func (t *stateSet) place(h, v uint64) {
 	}
 	t.slots[i] = v
 }
+
+// index turns a hashed set that kept its states into an indexed one, so that
+// states have numbers. Nothing must be inserted any more.
+func (t *stateSet) index() {
+	if t.indexed {
+		return
+	}
+	size := len(t.slots)
+	freeTable(t.slots)
+	t.indexed = true
+	t.setSlots(newTable(size))
+	for _, v := range t.refill(0, size, true) {
+		t.place(v.home, v.value)
+	}
+}
