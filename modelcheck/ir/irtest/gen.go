@@ -39,7 +39,21 @@ type bound struct {
 	ix ir.Index
 }
 
-func (g *gen) int(lo, hi int) int { return rapid.IntRange(lo, hi).Draw(g.t, "n") }
+// int draws uniformly, unlike rapid's ranges, which favour small numbers: the
+// programs would have hardly any states.
+func (g *gen) int(lo, hi int) int {
+	n, x := hi-lo+1, 0
+	for m := 1; m < 4*n; m *= 2 {
+		x *= 2
+		if coin.Draw(g.t, "coin") {
+			x++
+		}
+	}
+	return lo + x%n
+}
+
+var coin = rapid.Bool()
+
 func (g *gen) chance(pc int) bool { return g.int(1, 100) <= pc }
 func (g *gen) name(s string) string {
 	g.n++
@@ -173,11 +187,14 @@ func (g *gen) params(n int, f func(ps []ir.Param)) {
 }
 
 func (g *gen) actions() {
-	for i := range g.int(3, 7) {
+	for i := range g.int(4, 9) {
 		a := &ir.Action{Name: fmt.Sprint("a", i), Order: i, Label: fmt.Sprint("a", i)}
 		if g.chance(80) {
 			a.Proc = pick(g, g.p.Procs)
 			a.At = g.int(0, len(a.Proc.Locations)-1)
+			if g.chance(30) {
+				a.At = 0
+			}
 			a.Self = g.local()
 			g.scope = []bound{{a.Self, ir.Index{Set: a.Proc.Instances}}}
 		}
@@ -192,7 +209,7 @@ func (g *gen) actions() {
 		}
 		g.params(n, func(ps []ir.Param) {
 			a.Params = ps
-			if g.chance(70) {
+			if g.chance(45) {
 				a.Guard = g.bool(2)
 			}
 			a.Body = g.stmts(g.int(1, 3), 2)
@@ -271,7 +288,7 @@ func (g *gen) stmt(deep int) ir.Stmt {
 		return g.put()
 	case k == 3:
 		return g.drop()
-	case k == 4 && g.chance(20):
+	case k == 4 && g.chance(10):
 		return ir.Cut{Reason: "cut here"}
 	case k == 5:
 		l := g.local()
@@ -298,11 +315,28 @@ func (g *gen) isUsed(v *ir.Var) bool {
 }
 
 func (g *gen) assign(v *ir.Var) ir.Stmt {
-	at, ok := g.at(v, 1, nil)
+	at, ok := g.at(v, g.int(0, 1), nil)
 	if !ok {
 		return nil
 	}
-	return g.assignAt(v, at, true)
+	s := g.assignAt(v, at, true)
+	if s == nil || g.chance(10) {
+		return s
+	}
+	var inside []ir.Expr
+	for i, ix := range v.Index {
+		if _, local := at[i].(ir.Use); local {
+			continue
+		}
+		inside = append(inside, ir.Differ(at[i], ir.Num(ir.None)))
+		if ix.Set != nil && ix.Set.Ordered {
+			inside = append(inside, ir.AtMost(ir.Num(0), at[i]), ir.Less(at[i], ir.Num(ix.Set.Size)))
+		}
+	}
+	if len(inside) == 0 {
+		return s
+	}
+	return ir.If{Cond: ir.All(inside...), Then: []ir.Stmt{s}}
 }
 
 func (g *gen) assignAt(v *ir.Var, at []ir.Expr, rank bool) ir.Stmt {
@@ -318,7 +352,15 @@ func (g *gen) assignAt(v *ir.Var, at []ir.Expr, rank bool) ir.Stmt {
 	if !ok {
 		return nil
 	}
-	return ir.Store(v, e, at...)
+	s := ir.Store(v, e, at...)
+	if isNumber(v.Type) && g.chance(90) { // mostly stay in the range: cuts end a graph early
+		lo, hi := v.Type.Lo, v.Type.Hi
+		if v.Type.Kind == ir.Ref {
+			hi = v.Type.Set.Size - 1
+		}
+		return ir.If{Cond: ir.All(ir.AtMost(ir.Num(lo), e), ir.AtMost(e, ir.Num(hi))), Then: []ir.Stmt{s}}
+	}
+	return s
 }
 
 // forEach assigns one variable per element; it reads nothing that it assigns,
