@@ -32,7 +32,7 @@ func (b *bodies) list(ss []Stmt) []op {
 		delete(b.r.scope, l)
 	}
 	b.r.bits = saved
-	return out
+	return fuse(out, b.m.words)
 }
 
 func (b *bodies) let(out []op, l Let) []op {
@@ -107,27 +107,25 @@ func (b *bodies) assign(out []op, f *varInfo, at []*node, value *node) []op {
 	return append(out, op{kind: oMore, more: &opMore{kind: mSet, f: f, cell: c, value: b.m.number(value), cut: b.cuts.left(f.v)}})
 }
 
-// mask appends a constant write, merged into the masks that end the list.
-func mask(out []op, word int, bits, set uint64) []op {
-	for i := len(out) - 1; i >= 0 && out[i].kind == oMask; i-- {
-		if o := &out[i]; int(o.word) == word {
-			o.mask |= bits
-			o.set = o.set&^bits | set
-			return out
-		}
+// mask appends a constant write.
+func mask(out []op, word int, clear, set uint64) []op {
+	w := write{clear, set}
+	if n := len(out); n > 0 && out[n-1].kind == oMask && int(out[n-1].word) == word {
+		out[n-1].write = out[n-1].write.then(w)
+		return out
 	}
-	return append(out, op{kind: oMask, word: int32(word), mask: bits, set: set})
+	return append(out, op{kind: oMask, word: uint16(word), write: w})
 }
 
 // table is an assignment whose value is a function of a few bits.
 func (b *bodies) table(c *cell, value *node, w window) op {
-	o := op{kind: oTable, word: int32(c.word), mask: c.mask << c.shift, src: int32(w.word), shift: uint8(w.shift), wmask: 1<<w.width - 1,
-		table: make([]uint64, 1<<w.width), cut: b.cuts.left(c.info.v)}
+	o := op{kind: oTable, word: uint16(c.word), src: uint16(w.word), shift: uint8(w.shift), wmask: 1<<w.width - 1,
+		table: make([]write, 1<<w.width)}
 	w.tabulate(value, b.m.words, func(raw uint64, v int) {
 		x, ok := c.info.encode(v)
-		o.table[raw] = x << c.shift
+		o.table[raw] = write{c.mask << c.shift, x << c.shift}
 		if !ok {
-			o.table[raw] = noFit
+			o.table[raw], o.cut = noWrite, b.cuts.left(c.info.v)
 		}
 	})
 	return o

@@ -1,5 +1,10 @@
 package ir
 
+import (
+	"math/bits"
+	"slices"
+)
+
 type (
 	intFn  func(v []uint64, e env) int
 	boolFn func(v []uint64, e env) bool
@@ -9,20 +14,31 @@ type (
 type test struct {
 	kind  testKind
 	shift uint8
-	word  int32
+	word  uint16
+	other uint16 // tSame: word and
+	oshft uint8  // shift of the second cell
 	mask  uint64
 	val   uint64
+	more  *testMore
+}
+
+// testMore is what the less simple tests need.
+type testMore struct {
 	table []uint64 // tTable: bit set over the window
+	any   [][]test // tAny: one of these lists holds
 	fn    boolFn
 }
 
 type testKind uint8
 
+// The kinds of tests, cheapest first.
 const (
 	tEq    testKind = iota // word & mask == val
 	tNe                    // word & mask != val
 	tBits                  // bit (word >> shift & mask) of val
-	tTable                 // the same of table
+	tSame                  // two cells hold the same raw number
+	tTable                 // the same as tBits, of table
+	tAny
 	tFn
 )
 
@@ -34,11 +50,20 @@ func (t *test) holds(v []uint64, e env) bool {
 		return v[t.word]&t.mask != t.val
 	case tBits:
 		return t.val>>(v[t.word]>>t.shift&t.mask)&1 != 0
+	case tSame:
+		return (v[t.word]>>t.shift^v[t.other]>>t.oshft)&t.mask == 0
 	case tTable:
 		i := v[t.word] >> t.shift & t.mask
-		return t.table[i>>6]>>(i&63)&1 != 0
+		return t.more.table[i>>6]>>(i&63)&1 != 0
+	case tAny:
+		for _, ts := range t.more.any {
+			if holdAll(ts, v, e) {
+				return true
+			}
+		}
+		return false
 	}
-	return t.fn(v, e)
+	return t.more.fn(v, e)
 }
 
 func holdAll(ts []test, v []uint64, e env) bool {
@@ -128,26 +153,17 @@ func merge(ts []test, t test) bool {
 	return false
 }
 
-// cheapFirst puts calls last; conditions have no effects, so order is free.
+// cheapFirst orders tests by cost; conditions have no effects, so order is free.
 func cheapFirst(ts []test) []test {
-	var out []test
-	for _, t := range ts {
-		if t.kind != tFn {
-			out = append(out, t)
-		}
-	}
-	for _, t := range ts {
-		if t.kind == tFn {
-			out = append(out, t)
-		}
-	}
-	return out
+	slices.SortStableFunc(ts, func(a, b test) int { return int(a.kind) - int(b.kind) })
+	return ts
 }
 
 // test gives one test for a condition that is not constant true.
 func (m emitter) test(n *node) test {
 	if n.isConst() {
-		return test{kind: tFn, fn: func([]uint64, env) bool { return n.val > 0 }}
+		v := n.val > 0
+		return closure(func([]uint64, env) bool { return v })
 	}
 	if t, ok := m.simple(n); ok {
 		return t
@@ -155,8 +171,17 @@ func (m emitter) test(n *node) test {
 	if w, ok := windowOf(n); ok && w.width <= tableWindow {
 		return m.table(n, w)
 	}
-	return test{kind: tFn, fn: m.cond(n)}
+	if n.op == nOr {
+		any := make([][]test, len(n.kids))
+		for i, k := range n.kids {
+			any[i] = m.tests(k)
+		}
+		return test{kind: tAny, more: &testMore{any: any}}
+	}
+	return closure(m.cond(n))
 }
+
+func closure(f boolFn) test { return test{kind: tFn, more: &testMore{fn: f}} }
 
 // simple recognises comparisons of a cell with a constant.
 func (m emitter) simple(n *node) (test, bool) {
@@ -164,7 +189,7 @@ func (m emitter) simple(n *node) (test, bool) {
 	case nCell:
 		if f := n.cell.info; !f.opt && f.lo == 0 && f.hi == 1 {
 			bit := uint64(1) << n.cell.shift
-			return test{kind: tEq, word: int32(n.cell.word), mask: bit, val: bit}, true
+			return test{kind: tEq, word: uint16(n.cell.word), mask: bit, val: bit}, true
 		}
 	case nNot:
 		t, ok := m.simple(n.kids[0])
@@ -174,23 +199,27 @@ func (m emitter) simple(n *node) (test, bool) {
 		}
 	case nEq:
 		a, b := n.kids[0], n.kids[1]
+		if a.op == nCell && b.op == nCell && alike(a.cell.info, b.cell.info) {
+			c, d := a.cell, b.cell
+			return test{kind: tSame, word: uint16(c.word), shift: uint8(c.shift), other: uint16(d.word), oshft: uint8(d.shift), mask: c.mask}, true
+		}
 		if a.op == nCell && b.isConst() {
 			raw, ok := a.cell.info.encode(b.val)
 			if !ok {
 				return test{}, false
 			}
 			c := a.cell
-			return test{kind: tEq, word: int32(c.word), mask: c.mask << c.shift, val: raw << c.shift}, true
+			return test{kind: tEq, word: uint16(c.word), mask: c.mask << c.shift, val: raw << c.shift}, true
 		}
 	}
 	return test{}, false
 }
 
 func (m emitter) table(n *node, w window) test {
-	t := test{kind: tBits, word: int32(w.word), shift: uint8(w.shift), mask: 1<<w.width - 1}
+	t := test{kind: tBits, word: uint16(w.word), shift: uint8(w.shift), mask: 1<<w.width - 1}
 	if w.width > bitsWindow {
 		t.kind = tTable
-		t.table = make([]uint64, 1<<(w.width-bitsWindow))
+		t.more = &testMore{table: make([]uint64, 1<<(w.width-bitsWindow))}
 	}
 	w.tabulate(n, m.words, func(raw uint64, v int) {
 		switch {
@@ -198,10 +227,41 @@ func (m emitter) table(n *node, w window) test {
 		case t.kind == tBits:
 			t.val |= 1 << raw
 		default:
-			t.table[raw>>6] |= 1 << (raw & 63)
+			t.more.table[raw>>6] |= 1 << (raw & 63)
 		}
 	})
+	if t.kind == tBits {
+		t.sharpen(n)
+	}
 	return t
+}
+
+// sharpen turns a test of one cell that singles out one value, or all but one,
+// into a comparison.
+func (t *test) sharpen(n *node) {
+	var c *cell
+	one := n.reads(func(d *cell) {
+		if c != nil && c != d {
+			c = &cell{width: 99}
+		} else {
+			c = d
+		}
+	})
+	if !one || c == nil || c.width == 99 {
+		return
+	}
+	valid := c.info.none
+	if c.info.opt {
+		valid++
+	}
+	all := ^uint64(0) >> (64 - valid)
+	yes, no := t.val&all, all&^t.val
+	switch {
+	case bits.OnesCount64(yes) == 1:
+		*t = test{kind: tEq, word: t.word, mask: c.mask << c.shift, val: uint64(bits.TrailingZeros64(yes)) << c.shift}
+	case bits.OnesCount64(no) == 1:
+		*t = test{kind: tNe, word: t.word, mask: c.mask << c.shift, val: uint64(bits.TrailingZeros64(no)) << c.shift}
+	}
 }
 
 // cond gives a closure for a condition.
@@ -210,11 +270,11 @@ func (m emitter) cond(n *node) boolFn {
 	case nAnd:
 		return allOf(m.tests(n))
 	case nOr:
-		return anyOf(m.each(n.kids))
+		t := m.test(n)
+		return func(v []uint64, e env) bool { return t.holds(v, e) }
 	case nNot:
-		if t := m.test(n.kids[0]); true {
-			return func(v []uint64, e env) bool { return !t.holds(v, e) }
-		}
+		t := m.test(n.kids[0])
+		return func(v []uint64, e env) bool { return !t.holds(v, e) }
 	case nEq:
 		return m.equal(n)
 	case nLt, nLe:
@@ -246,26 +306,8 @@ func allOf(ts []test) boolFn {
 	return func(v []uint64, e env) bool { return holdAll(ts, v, e) }
 }
 
-func anyOf(ts []test) boolFn {
-	ts = cheapFirst(ts)
-	return func(v []uint64, e env) bool {
-		for i := range ts {
-			if ts[i].holds(v, e) {
-				return true
-			}
-		}
-		return false
-	}
-}
-
-// equal compares, raw numbers where both sides are coded alike.
 func (m emitter) equal(n *node) boolFn {
 	a, b := n.kids[0], n.kids[1]
-	if a.op == nCell && b.op == nCell && alike(a.cell.info, b.cell.info) {
-		c, d := a.cell, b.cell
-		cw, cs, dw, ds, mask := c.word, c.shift, d.word, d.shift, c.mask
-		return func(v []uint64, _ env) bool { return (v[cw]>>cs^v[dw]>>ds)&mask == 0 }
-	}
 	f, g := m.number(a), m.number(b)
 	if b.isConst() {
 		k := b.val

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/relplan/relplan/modelcheck"
 )
@@ -35,6 +34,7 @@ type Model struct {
 	sets     map[*Set]int // position in shape.Sets
 	pools    map[*Pool]int
 
+	warm uint32     // uses of a key before its row is specialised
 	mu   sync.Mutex // guards building rows and bodies
 	cuts cutTable
 }
@@ -47,35 +47,6 @@ type instance struct {
 	params []int
 }
 
-// dispatch finds the transitions of one process instance, or of the
-// environment (proc nil), by a few bits of the state.
-type dispatch struct {
-	word  int
-	shift uint
-	mask  uint64
-	proc  *Proc
-	self  int
-	keys  []*cell // program counter first; together they are the bits
-	ids   []modelcheck.ActionID
-	rows  []atomic.Pointer[row]
-}
-
-// row is what may happen for one content of the key bits.
-type row struct{ groups []group }
-
-// group is transitions with a common condition.
-type group struct {
-	pre []test
-	ts  []transition
-}
-
-type transition struct {
-	tests []test
-	id    modelcheck.ActionID
-	known facts
-	body  atomic.Pointer[[]op]
-}
-
 // maxActions bounds the number of action instances.
 const maxActions = 1 << 20
 
@@ -85,8 +56,11 @@ func Compile(p *Program, o Options) (*Model, error) {
 	if err := Validate(p); err != nil {
 		return nil, err
 	}
-	h := findHot(p, o)
-	m := &Model{Program: p, l: newLayout(p, h.score)}
+	h := findHot(p)
+	m := &Model{Program: p, l: newLayout(p, h.layout), warm: 64}
+	if o.NoSpecialise {
+		m.warm = 1<<32 - 1
+	}
 	m.m = emitter{m.l.words}
 	m.makeShape()
 	if err := m.instantiate(); err != nil {
@@ -112,42 +86,6 @@ func (m *Model) Initial(emit func([]uint64)) {
 
 // Describe implements modelcheck.Model.
 func (m *Model) Describe(a modelcheck.ActionID) modelcheck.Action { return m.actions[a] }
-
-// Expand implements modelcheck.Model.
-func (m *Model) Expand(s []uint64, x *modelcheck.Sink) {
-	for i := range m.dispatch {
-		d := &m.dispatch[i]
-		key := s[d.word] >> d.shift & d.mask
-		r := d.rows[key].Load()
-		if r == nil {
-			r = m.buildRow(d, key)
-		}
-		for g := range r.groups {
-			q := &r.groups[g]
-			if !holdAll(q.pre, s, 0) {
-				continue
-			}
-			for j := range q.ts {
-				if t := &q.ts[j]; holdAll(t.tests, s, 0) {
-					m.fire(t, s, x)
-				}
-			}
-		}
-	}
-}
-
-func (m *Model) fire(t *transition, s []uint64, x *modelcheck.Sink) {
-	body := t.body.Load()
-	if body == nil {
-		body = m.buildBody(t)
-	}
-	copy(x.Next, s)
-	if cut := run(*body, x.Next, 0); cut != nil {
-		x.Cut(t.id, cut.Reason)
-		return
-	}
-	x.Emit(t.id)
-}
 
 // Instance gives the source action of an id, the element that Self is (-1 for
 // the environment) and the elements of its parameters.
@@ -179,10 +117,11 @@ func (m *Model) resolverFor(in instance) *resolver {
 	return r
 }
 
-// guard is the whole condition of an instance: budget, slots in use, Guard.
-func (in instance) guard(r *resolver) *node {
+// guard is the whole condition of an instance: budget (unless paid: tested
+// already), slots in use, Guard.
+func (in instance) guard(r *resolver, paid bool) *node {
 	var kids []*node
-	if b := in.action.Budget; b != nil {
+	if b := in.action.Budget; b != nil && !paid {
 		kids = append(kids, compareNode(nLt, constant(0), r.load(r.l.vars[b], nil)))
 	}
 	for i, p := range in.action.Params {
@@ -197,48 +136,6 @@ func (in instance) guard(r *resolver) *node {
 		kids = append(kids, r.expr(in.action.Guard))
 	}
 	return logic(nAnd, kids)
-}
-
-func (m *Model) buildRow(d *dispatch, key uint64) *row {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if r := d.rows[key].Load(); r != nil {
-		return r
-	}
-	var known facts
-	for _, c := range d.keys {
-		raw := key >> (c.shift - d.shift) & c.mask
-		known = append(known, fact{c, c.info.decode(raw)})
-	}
-	var ts []*transition
-	for _, id := range d.ids {
-		in := m.insts[id]
-		if d.proc != nil && in.action.At != known[0].v {
-			continue
-		}
-		r := m.resolverFor(in)
-		r.known = known
-		g := in.guard(r)
-		if g.isFalse() {
-			continue
-		}
-		r.learn(g)
-		ts = append(ts, &transition{tests: m.m.tests(g), id: id, known: r.known})
-	}
-	r := &row{grouped(ts)}
-	d.rows[key].Store(r)
-	return r
-}
-
-func (m *Model) buildBody(t *transition) *[]op {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if b := t.body.Load(); b != nil {
-		return b
-	}
-	ops, _ := m.compileBody(m.insts[t.id], t.known)
-	t.body.Store(&ops)
-	return &ops
 }
 
 // compileBody reports false if the run-time locals do not fit.
@@ -266,7 +163,7 @@ func (m *Model) checkLocals() error {
 		}
 		in := m.insts[ids[0]]
 		r := m.resolverFor(in)
-		in.guard(r)
+		in.guard(r, false)
 		if _, ok := m.compileBody(in, nil); !ok || r.full {
 			errs = append(errs, fmt.Errorf("program %q: %s: %w", m.Program.Name, actionLabel(i, in.action), errLocals))
 		}

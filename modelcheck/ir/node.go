@@ -184,6 +184,16 @@ func notNode(a *node) *node {
 		if k := a.kids[0]; !k.opt && k.lo >= 0 && k.hi <= 1 {
 			return k
 		}
+	case nAnd, nOr:
+		kids := make([]*node, len(a.kids))
+		for i, k := range a.kids {
+			kids[i] = notNode(k)
+		}
+		return logic(nAnd+nOr-a.op, kids)
+	case nLt, nLe:
+		if x, y := a.kids[0], a.kids[1]; !x.opt && !y.opt {
+			return compareNode(nLt+nLe-a.op, y, x)
+		}
 	}
 	return inner(nNot, 0, 1, false, a)
 }

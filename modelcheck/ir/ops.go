@@ -3,25 +3,36 @@ package ir
 import "math/bits"
 
 // op is one step of a compiled body. Bodies are short lists of ops on the words
-// of the successor; constants are merged into masks.
+// of the successor; what only changes a few bits depending on a few bits is
+// fused into one mask or table.
 type op struct {
 	kind  opKind
-	shift uint8 // of the source window
-	word  int32 // of the target
-	src   int32 // word of the source window
-	mask  uint64
-	set   uint64
-	table []uint64 // oTable: bits to set, per content of the window
-	wmask uint64   // of the source window
-	cut   *CutInfo // reason when the value does not fit
+	shift uint8  // of the source window
+	word  uint16 // of the target
+	src   uint16 // word of the source window
+	write write  // oMask
+	wmask uint64 // of the source window
+	table []write
+	cut   *CutInfo // reason when the table has no entry
 	more  *opMore
+}
+
+// write changes bits of one word: word &^ clear | set. No entry of a table has
+// clear 0 and set 1.
+type write struct{ clear, set uint64 }
+
+var noWrite = write{0, 1}
+
+// then is w followed by x.
+func (w write) then(x write) write {
+	return write{w.clear | x.clear, w.set&^x.clear | x.set}
 }
 
 type opKind uint8
 
 const (
-	oMask  opKind = iota // word = word &^ mask | set
-	oTable               // word = word &^ mask | table[window]
+	oMask  opKind = iota // word gets write
+	oTable               // word gets table[window]
 	oMore
 )
 
@@ -62,22 +73,19 @@ const (
 	mCut
 )
 
-// noFit in a table stands for a value outside the type.
-const noFit = ^uint64(0)
-
 // run applies ops to v and returns the reason of a cut, or nil.
 func run(ops []op, v []uint64, e env) *CutInfo {
 	for i := range ops {
 		o := &ops[i]
 		switch o.kind {
 		case oMask:
-			v[o.word] = v[o.word]&^o.mask | o.set
+			v[o.word] = v[o.word]&^o.write.clear | o.write.set
 		case oTable:
 			x := o.table[v[o.src]>>o.shift&o.wmask]
-			if x == noFit {
+			if x == noWrite {
 				return o.cut
 			}
-			v[o.word] = v[o.word]&^o.mask | x
+			v[o.word] = v[o.word]&^x.clear | x.set
 		default:
 			if o.more.kind == mLet {
 				e = o.more.loc.set(e, o.more.value(v, e))

@@ -19,14 +19,15 @@ const stateLimit = 400
 func TestRandomProgramsExpandAlike(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := irtest.Random(t)
-		for _, o := range []ir.Options{{}, {NoSpecialise: true}} {
-			m, err := ir.Compile(p, o)
+		for _, warm := range []uint32{0, 3, 1 << 31} {
+			m, err := ir.Compile(p, ir.Options{})
 			if in := irtest.New(p); err != nil {
 				if _, cuts := in.Initial(); len(cuts) > 0 {
 					return
 				}
 				t.Fatalf("%v", err)
 			} else {
+				m.SetWarm(warm)
 				sameGraph(t, m, in)
 			}
 		}

@@ -42,14 +42,20 @@ type bound struct {
 // int draws uniformly, unlike rapid's ranges, which favour small numbers: the
 // programs would have hardly any states.
 func (g *gen) int(lo, hi int) int {
-	n, x := hi-lo+1, 0
-	for m := 1; m < 4*n; m *= 2 {
-		x *= 2
-		if coin.Draw(g.t, "coin") {
-			x++
+	return lo + uniform(hi-lo+1).Draw(g.t, "n")
+}
+
+func uniform(n int) *rapid.Generator[int] {
+	return rapid.Custom(func(t *rapid.T) int {
+		x := 0
+		for m := 1; m < 4*n; m *= 2 {
+			x *= 2
+			if coin.Draw(t, "coin") {
+				x++
+			}
 		}
-	}
-	return lo + x%n
+		return x % n
+	})
 }
 
 var coin = rapid.Bool()
