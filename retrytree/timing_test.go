@@ -289,7 +289,9 @@ func TestChoicesAgainstAssignments(t *testing.T) {
 }
 
 func TestFleet(t *testing.T) {
-	with := func(to string, n int64, b *Budget) Call { return Call{To: to, Layers: []Layer{{Attempts: n, Budget: b}}} }
+	with := func(to string, n int64, b *Budget) Call {
+		return Call{To: to, Layers: []Layer{{Attempts: n, Budget: b}}}
+	}
 	tenth, fifth := &Budget{Ratio: 0.1}, &Budget{Ratio: 0.2}
 	for _, tt := range []struct {
 		reason string
