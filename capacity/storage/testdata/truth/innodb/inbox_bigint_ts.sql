@@ -1,0 +1,1 @@
+CREATE TABLE t (consumer_id INT NOT NULL, event_id BIGINT NOT NULL, payload_hash BINARY(32) NOT NULL, result_code SMALLINT NOT NULL, created_at TIMESTAMP(6) NOT NULL, PRIMARY KEY(consumer_id,event_id), KEY k_created(created_at)) ENGINE=InnoDB ROW_FORMAT=DYNAMIC;

@@ -1,0 +1,1 @@
+CREATE TABLE t (id BIGINT NOT NULL PRIMARY KEY, aggregate_type VARCHAR(64) NOT NULL, aggregate_id VARCHAR(64) NOT NULL, type VARCHAR(64) NOT NULL, payload JSON NOT NULL, state VARCHAR(16) NOT NULL, claim_id BINARY(16), claim_version INT NOT NULL, lease_until TIMESTAMP(6) NULL, created_at TIMESTAMP(6) NOT NULL, KEY k_sl(state,lease_until)) ENGINE=InnoDB ROW_FORMAT=DYNAMIC;

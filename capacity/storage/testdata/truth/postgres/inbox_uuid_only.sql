@@ -1,0 +1,1 @@
+CREATE TABLE t (event_id uuid PRIMARY KEY);

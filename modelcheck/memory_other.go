@@ -1,7 +1,0 @@
-//go:build !linux
-
-package modelcheck
-
-func mapWords(int) []uint64 { return nil }
-
-func unmapWords([]uint64) {}
