@@ -160,3 +160,55 @@ func Walk(n Node, f func(Node)) {
 		}
 	}
 }
+
+// Map rebuilds n with every Word replaced by what f gives for it.
+func Map(n Node, f func(*Word) Node) Node {
+	switch x := n.(type) {
+	case *Word:
+		return f(x)
+	case *Field:
+		c := *x
+		c.X = Map(x.X, f)
+		return &c
+	case *Unary:
+		c := *x
+		c.X = Map(x.X, f)
+		return &c
+	case *Binary:
+		c := *x
+		c.X, c.Y = Map(x.X, f), Map(x.Y, f)
+		return &c
+	case *In:
+		c := *x
+		c.X, c.List = Map(x.X, f), Map(x.List, f).(*List)
+		return &c
+	case *Cond:
+		c := *x
+		c.X, c.If, c.Y = Map(x.X, f), Map(x.If, f), Map(x.Y, f)
+		return &c
+	case *List:
+		c := *x
+		c.Items = make([]Node, len(x.Items))
+		for i, y := range x.Items {
+			c.Items[i] = Map(y, f)
+		}
+		return &c
+	}
+	return n
+}
+
+// FieldOf is `NAME.w` with the span of w.
+func FieldOf(w *Word, name string) *Field {
+	return &Field{span: w.span, X: &Word{span: w.span, Name: name}, Name: w.Name, NameAt: w.start}
+}
+
+// MapN replaces the word n by the call count(effect, op), for the short form
+// `count(effect where n > 1 ops)`.
+func MapN(tree Node, n, effect, op string) Node {
+	return Map(tree, func(w *Word) Node {
+		if w.Name != n {
+			return w
+		}
+		return &Call{span: w.span, Func: "count", Args: []Node{&Word{span: w.span, Name: effect}, &Word{span: w.span, Name: op}}}
+	})
+}

@@ -23,6 +23,9 @@ func (b *Base) Position() diag.Pos { return b.At }
 // Type of the value.
 func (b *Base) Type() *Type { return b.Ty }
 
+// SetType is for the resolver.
+func (b *Base) SetType(t *Type) { b.Ty = t }
+
 // Op is an operator.
 type Op uint8
 
@@ -105,9 +108,16 @@ type (
 		Store  *Resource // kv: Name is "key", "value" or a field of the value
 		Name   string
 	}
-	// Me is this instance, MyRun this run.
-	Me    struct{ Base }
-	MyRun struct{ Base }
+	// Me is this instance of Process.
+	Me struct {
+		Base
+		Process *Process
+	}
+	// MyRun is this run of Process.
+	MyRun struct {
+		Base
+		Process *Process
+	}
 	// Fresh is a symbol different from every value now in the state.
 	Fresh struct{ Base }
 	// Hash is equal iff all arguments are equal.

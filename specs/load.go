@@ -1,0 +1,557 @@
+// Package specs reads the protocol language: YAML with positions into the
+// resolved syntax tree of package ast, one tree per variant, with every error
+// at once. It also builds the same tree from Go (New), prints it (Prose, Format)
+// and checks it (Spec.Check).
+package specs
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/relplan/relplan/internal/diag"
+	"github.com/relplan/relplan/internal/yamlx"
+	"github.com/relplan/relplan/specs/ast"
+)
+
+// Spec is a file of the protocol language, read and resolved.
+type Spec struct {
+	File     string
+	Source   []byte
+	System   string
+	About    string
+	Warnings []diag.Diagnostic
+	variants []*ast.Spec
+}
+
+// Variants gives one resolved tree per variant, in file order: one without a
+// name if the file declares none. Callers must not change the trees.
+func (s *Spec) Variants() []*ast.Spec { return s.variants }
+
+// Variant gives the variant of that name, or nil.
+func (s *Spec) Variant(name string) *ast.Spec {
+	for _, v := range s.variants {
+		if v.Variant == name {
+			return v
+		}
+	}
+	return nil
+}
+
+// Options of LoadWith.
+type Options struct {
+	// With are parameter values that replace those of every variant; where it
+	// is not empty the file's variants and their expectations are not used:
+	// there is one unnamed variant.
+	With map[string]string
+	// Faults are budgets by fault name that replace those of every variant.
+	Faults map[string]int
+}
+
+// Load reads a spec. The diagnostics are sorted; with an error among them the
+// Spec is nil, otherwise they are its warnings.
+func Load(file string, src []byte) (*Spec, []diag.Diagnostic) { return LoadWith(file, src, Options{}) }
+
+// LoadWith is Load with other parameter values or budgets.
+func LoadWith(file string, src []byte, o Options) (spec *Spec, diags []diag.Diagnostic) {
+	l := &diag.List{}
+	docs := yamlx.Parse(file, src, yamlx.Limits{}, l)
+	start := diag.Pos{File: file, Line: 1, Column: 1}
+	switch {
+	case l.HasErrors():
+		return nil, l.Sorted()
+	case len(docs) == 0:
+		l.Add(diag.Diagnostic{Code: "RP001", Pos: start, Message: "expected a spec, found an empty file",
+			Hint: "a spec starts with: relplan: v1"})
+		return nil, l.Sorted()
+	case len(docs) > 1:
+		l.Errorf(docs[1].Pos(), "RP001", "a second document: one file holds one spec")
+		return nil, l.Sorted()
+	case docs[0].Kind() != yamlx.Mapping:
+		l.Add(diag.Diagnostic{Code: "RP001", Pos: docs[0].Pos(), Message: "expected a spec, found " + docs[0].Describe(),
+			Hint: "a spec starts with: relplan: v1"})
+		return nil, l.Sorted()
+	}
+	root := docs[0]
+	spec = &Spec{File: file, Source: src, System: root.Get("system").Value(), About: root.Get("about").Value()}
+	for _, v := range variantsOf(root, l, o) {
+		d := newDecoder(file, root, l)
+		tree := d.run(v, o)
+		spec.variants = append(spec.variants, tree)
+	}
+	if l.HasErrors() {
+		return nil, dedupe(l.Sorted())
+	}
+	spec.Warnings = dedupe(l.Sorted())
+	return spec, spec.Warnings
+}
+
+// dedupe drops what several variants say alike, and warnings next to errors.
+func dedupe(ds []diag.Diagnostic) []diag.Diagnostic {
+	failed := false
+	for _, d := range ds {
+		failed = failed || d.Severity == diag.Error
+	}
+	type key struct {
+		code, msg string
+		pos       diag.Pos
+	}
+	seen := map[key]bool{}
+	out := ds[:0]
+	for _, d := range ds {
+		k := key{d.Code, d.Message, d.Pos}
+		if seen[k] || failed && d.Severity != diag.Error {
+			continue
+		}
+		seen[k] = true
+		out = append(out, d)
+	}
+	return out
+}
+
+// variantNode is one entry of `variants:`, or the unnamed one.
+type variantNode struct {
+	name      string
+	key, node *yamlx.Node
+}
+
+func variantsOf(root *yamlx.Node, l *diag.List, o Options) []variantNode {
+	k, v := root.Lookup("variants")
+	if len(o.With) > 0 || k == nil {
+		return []variantNode{{}}
+	}
+	if v.Kind() != yamlx.Mapping || len(v.Entries()) == 0 {
+		l.Add(diag.Diagnostic{Code: "RP051", Pos: k.Pos(), Message: "expected a mapping from the name of a variant to its parameter values, found " + v.Describe(),
+			Hint: "variants: {fixed: {with: {fix: true}, expect: holds}}"})
+		return []variantNode{{}}
+	}
+	var out []variantNode
+	for _, e := range v.Entries() {
+		if !variantForm.MatchString(e.Key.Value()) {
+			l.Errorf(e.Key.Pos(), "RP051", "variant %q: a name has letters, digits, _, - and .", e.Key.Value())
+			continue
+		}
+		if e.Value.Kind() != yamlx.Mapping {
+			l.Add(diag.Diagnostic{Code: "RP051", Pos: e.Value.Pos(), Message: "expected a mapping with with:, faults:, durations:, assume: or expect:, found " + e.Value.Describe()})
+			continue
+		}
+		yamlx.UnknownKeys(e.Value, l, "RP002", "about", "with", "faults", "durations", "assume", "expect")
+		out = append(out, variantNode{e.Key.Value(), e.Key, e.Value})
+	}
+	if len(out) == 0 {
+		return []variantNode{{}}
+	}
+	return out
+}
+
+var sections = []string{"relplan", "system", "about", "operations", "resources", "processes", "faults", "assume", "durations", "initially",
+	"promises", "must_be_possible", "parameters", "variants", "expect", "run"}
+
+func newDecoder(file string, root *yamlx.Node, l *diag.List) *decoder {
+	return &decoder{l: l, file: file, root: root,
+		params: map[string]*param{}, resources: map[string]*ast.Resource{}, tables: map[string]*ast.Table{}, ops: map[string]*ast.Operation{},
+		procs: map[string]*ast.Process{}, effects: map[string]*ast.Effect{}, durations: map[string]*ast.Duration{}, faults: map[string][]*ast.Fault{},
+		declared: map[string]bool{}, raw: map[*ast.Process]*rawProcess{}, hints: map[string]bool{}, syms: map[string]diag.Pos{},
+		kvFields: map[*ast.Resource][]string{},
+	}
+}
+
+// run decodes the whole file for one variant.
+func (d *decoder) run(v variantNode, o Options) *ast.Spec {
+	d.spec = &ast.Spec{File: d.file, Pos: d.root.Pos(), Variant: v.name}
+	if v.key != nil {
+		d.spec.VariantPos = v.key.Pos()
+	}
+	d.inf = newInferer(d)
+	d.header()
+	d.decodeParams(v, o)
+	d.decodeOperations()
+	d.decodeDurations(v)
+	d.declareResources()
+	d.declareProcesses()
+	d.collectNames()
+	d.decodeResources()
+	d.decodeFaults(v, o)
+	d.decodeTriggers()
+	d.resolveSteps()
+	d.decodeInitially()
+	d.decodeAssume(v)
+	d.decodePromises()
+	d.decodePossible()
+	d.decodeExpect(v, o)
+	d.decodeRun()
+	for _, f := range d.later {
+		f()
+	}
+	if !d.l.HasErrors() {
+		d.inf.solve()
+		d.rewriteAll()
+		d.check()
+	}
+	if !d.l.HasErrors() {
+		d.finish()
+		d.lint()
+	}
+	return d.spec
+}
+
+func (d *decoder) header() {
+	known := map[string]bool{}
+	for _, s := range sections {
+		known[s] = true
+	}
+	for _, e := range d.root.Entries() {
+		if known[e.Key.Value()] {
+			continue
+		}
+		dg := diag.Diagnostic{Code: "RP002", Pos: e.Key.Pos(), Message: "unknown section '" + e.Key.Value() + "'", Found: e.Key.Describe()}
+		if c, ok := suggest(e.Key.Value(), sections); ok {
+			dg.Hint = "did you mean: " + c
+			d.hints[c] = true
+		} else {
+			dg.Hint = "sections: " + strings.Join(sections, ", ")
+		}
+		d.l.Add(dg)
+	}
+	d.trap(d.root)
+	k, v := d.root.Lookup("relplan")
+	switch {
+	case k == nil && !d.hints["relplan"]:
+		d.l.Add(diag.Diagnostic{Code: "RP001", Pos: d.root.Pos(), Message: "the version is missing", Hint: "a spec starts with: relplan: v1"})
+	case k != nil && v.Value() != "v1":
+		d.wanted(v, k.Pos(), "RP001", "v1", "")
+	}
+	if k, v := d.root.Lookup("system"); k == nil {
+		d.missing("system", "name what is described: system: inbox")
+	} else if s, ok := d.word(v, k.Pos(), "the name of the system"); ok {
+		d.spec.System = s
+	}
+	if k, v := d.root.Lookup("about"); k != nil {
+		d.spec.About, _ = d.word(v, k.Pos(), "a sentence")
+	}
+}
+
+// missing reports a section that must be there, unless a misspelt one was meant.
+func (d *decoder) missing(section, hint string) {
+	if d.hints[section] {
+		return
+	}
+	d.l.Add(diag.Diagnostic{Code: "RP003", Pos: diag.Pos{File: d.file, Line: 1, Column: 1}, Message: "the section '" + section + "' is missing", Hint: hint})
+}
+
+// param is a declared parameter.
+type param struct {
+	name    string
+	pos     diag.Pos
+	value   *yamlx.Node
+	allowed []*yamlx.Node // nil: a range, or only the default
+	lo, hi  int
+	ranged  bool
+}
+
+// text renders a parameter's value on one line.
+func text(n *yamlx.Node) string {
+	switch n.Kind() {
+	case yamlx.Scalar:
+		return n.Value()
+	case yamlx.Sequence:
+		parts := make([]string, len(n.Items()))
+		for i, x := range n.Items() {
+			parts[i] = text(x)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case yamlx.Mapping:
+		parts := make([]string, len(n.Entries()))
+		for i, e := range n.Entries() {
+			parts[i] = e.Key.Value() + ": " + text(e.Value)
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	return "none"
+}
+
+func (d *decoder) decodeParams(v variantNode, o Options) {
+	k, n := d.root.Lookup("parameters")
+	if k != nil {
+		for _, e := range d.mapping(n, k.Pos(), "a mapping from the name of a parameter to its values") {
+			d.declareParam(e)
+		}
+	}
+	if v.node != nil {
+		if wk, with := v.node.Lookup("with"); wk != nil {
+			for _, e := range d.mapping(with, wk.Pos(), "a mapping from parameter to value") {
+				d.setParam(e.Key.Pos(), e.Key.Value(), e.Value)
+			}
+		}
+	}
+	for _, name := range sortedKeys(o.With) {
+		l := &diag.List{}
+		docs := yamlx.Parse(d.file, []byte(o.With[name]), yamlx.Limits{}, l)
+		if len(docs) == 1 && !l.HasErrors() {
+			d.setParam(diag.Pos{File: d.file}, name, docs[0])
+		}
+	}
+	for _, p := range d.order {
+		d.spec.Parameters = append(d.spec.Parameters, ast.Parameter{Pos: p.pos, Name: p.name, Value: text(p.value)})
+	}
+}
+
+func (d *decoder) declareParam(e yamlx.Entry) {
+	if !d.name(e.Key, "parameter") {
+		return
+	}
+	p := &param{name: e.Key.Value(), pos: e.Key.Pos()}
+	switch e.Value.Kind() {
+	case yamlx.Scalar:
+		p.value = e.Value
+	case yamlx.Sequence:
+		if len(e.Value.Items()) == 0 {
+			d.errorf(e.Value.Pos(), "RP050", "parameter '%s' has no values", p.name)
+			d.declared[p.name] = true
+			return
+		}
+		p.allowed = e.Value.Items()
+		p.value = p.allowed[0]
+	case yamlx.Mapping:
+		d.keys(e.Value, "default", "in", "about")
+		p.value = e.Value.Get("default")
+		if ik, in := e.Value.Lookup("in"); ik != nil {
+			var lo, hi int
+			if in.Kind() == yamlx.Sequence && len(in.Items()) > 0 {
+				p.allowed = in.Items()
+				if p.value == nil {
+					p.value = p.allowed[0]
+				}
+			} else if _, err := fmt.Sscanf(strings.ReplaceAll(strings.ReplaceAll(in.Value(), " ", ""), "..", " "), "%d %d", &lo, &hi); err == nil && lo <= hi {
+				p.ranged, p.lo, p.hi = true, lo, hi
+			} else {
+				d.wanted(in, ik.Pos(), "RP050", "a range such as 2..8, or a list of values", "")
+			}
+		}
+		if p.value == nil {
+			d.l.Add(diag.Diagnostic{Code: "RP050", Pos: e.Key.Pos(), Message: "parameter '" + p.name + "' has no default", Hint: p.name + ": {default: 2, in: 2..8}"})
+			d.declared[p.name] = true
+			return
+		}
+	default:
+		d.wanted(e.Value, e.Key.Pos(), "RP050", "a value, a list of values or {default: .., in: ..}", "")
+		d.declared[p.name] = true
+		return
+	}
+	d.params[p.name] = p
+	d.order = append(d.order, p)
+	if !p.admits(p.value) {
+		d.errorf(p.value.Pos(), "RP050", "the default %s of '%s' is not among its values", p.value.Describe(), p.name)
+	}
+}
+
+// admits says whether v is a value that the parameter declares.
+func (p *param) admits(v *yamlx.Node) bool {
+	if p.ranged {
+		i, ok := v.Int()
+		return ok && int(i) >= p.lo && int(i) <= p.hi
+	}
+	if p.allowed == nil {
+		return true
+	}
+	for _, a := range p.allowed {
+		if text(a) == text(v) && a.Kind() == v.Kind() {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *decoder) setParam(pos diag.Pos, name string, v *yamlx.Node) {
+	p, ok := d.params[name]
+	if !ok {
+		d.unknown(pos, "RP050", "parameter", name, d.paramNames(""))
+		return
+	}
+	if !p.admits(v) {
+		var known []string
+		for _, a := range p.allowed {
+			known = append(known, text(a))
+		}
+		expected := strings.Join(known, ", ")
+		if p.ranged {
+			expected = fmt.Sprintf("%d..%d", p.lo, p.hi)
+		}
+		at := pos
+		if v.Pos().Line > 0 && pos.Line > 0 {
+			at = v.Pos()
+		}
+		dg := diag.Diagnostic{Code: "RP050", Pos: at, Message: fmt.Sprintf("'%s' is not a value of the parameter '%s'", text(v), name), Expected: expected}
+		if c, ok := diag.Closest(text(v), known); ok {
+			dg.Hint = "did you mean: " + c
+		}
+		d.l.Add(dg)
+		return
+	}
+	p.value = v
+}
+
+func (d *decoder) decodeDurations(v variantNode) {
+	read := func(n *yamlx.Node, at diag.Pos, override bool) {
+		for _, e := range d.mapping(n, at, "a mapping from name to length of time") {
+			name := e.Key.Value()
+			known, seen := d.durations[name]
+			if override && !seen {
+				d.unknown(e.Key.Pos(), "RP043", "duration", name, sortedKeys(d.durations))
+				continue
+			}
+			if !d.name(e.Key, "duration") {
+				continue
+			}
+			dur := d.duration(e.Value, e.Key.Pos(), name)
+			if dur == nil {
+				d.declared[name] = true
+				continue
+			}
+			if n := len(d.spec.Durations); n > 0 && d.spec.Durations[n-1] == dur {
+				d.spec.Durations = d.spec.Durations[:n-1]
+			}
+			if override {
+				known.Length, known.None = dur.Length, dur.None
+				continue
+			}
+			named := &ast.Duration{Pos: e.Key.Pos(), Name: name, Length: dur.Length, None: dur.None}
+			d.durations[name] = named
+			d.spec.Durations = append(d.spec.Durations, named)
+		}
+	}
+	if k, n := d.root.Lookup("durations"); k != nil {
+		read(n, k.Pos(), false)
+	}
+	if v.node != nil {
+		if k, n := v.node.Lookup("durations"); k != nil {
+			read(n, k.Pos(), true)
+		}
+	}
+}
+
+func (d *decoder) decodeOperations() {
+	k, n := d.root.Lookup("operations")
+	if k == nil {
+		d.missing("operations", "say what is counted: operations: {payment: 1}")
+		return
+	}
+	entries := d.mapping(n, k.Pos(), "a mapping from operation to count, such as {payment: 1}")
+	if n.Kind() == yamlx.Mapping && len(entries) == 0 {
+		d.errorf(k.Pos(), "RP003", "no operation is named: promises are counted per operation")
+	}
+	for _, e := range entries {
+		if !d.name(e.Key, "operation") {
+			continue
+		}
+		op := &ast.Operation{Pos: e.Key.Pos(), Name: e.Key.Value(), Count: 1}
+		v := d.sub(e.Value)
+		if v.Kind() == yamlx.Mapping {
+			d.opFields(op, v)
+		} else if c, ok := d.number(v, e.Key.Pos(), 1, maxOperations); ok {
+			op.Count = c
+		}
+		d.ops[op.Name] = op
+		d.spec.Operations = append(d.spec.Operations, op)
+	}
+}
+
+func (d *decoder) opFields(op *ast.Operation, n *yamlx.Node) {
+	if d.trap(n) {
+		return
+	}
+	if k, c := n.Lookup("count"); k != nil {
+		if v, ok := d.number(c, k.Pos(), 1, maxOperations); ok {
+			op.Count = v
+		}
+	}
+	for _, e := range n.Entries() {
+		name := e.Key.Value()
+		if name == "count" {
+			continue
+		}
+		if name == "op" || name == "id" {
+			d.errorf(e.Key.Pos(), "RP006", "field %q: every operation has it already, it is the operation itself", name)
+			continue
+		}
+		if !d.name(e.Key, "field") {
+			continue
+		}
+		f := &ast.OpField{Pos: e.Key.Pos(), Name: name, Operation: op}
+		v := d.sub(e.Value)
+		switch {
+		case v.Kind() == yamlx.Sequence:
+			f.Kind = ast.FieldList
+			f.Values = d.values(v.Items())
+			if len(f.Values) != op.Count {
+				d.errorf(v.Pos(), "RP004", "%d values for %d operations: the list gives one per operation", len(v.Items()), op.Count)
+			}
+		case v.Value() == "same":
+		case v.Value() == "distinct":
+			f.Kind = ast.FieldDistinct
+		case strings.HasPrefix(v.Value(), "any"):
+			f.Kind = ast.FieldAny
+			f.Values = d.anyValues(v)
+		default:
+			d.wanted(v, e.Key.Pos(), "RP004", "same, distinct, a list with one value per operation, or any [a, b]", "")
+			continue
+		}
+		op.Fields = append(op.Fields, f)
+	}
+}
+
+// anyValues reads `any [10, 20]`, a plain scalar of YAML.
+func (d *decoder) anyValues(n *yamlx.Node) []ast.Value {
+	s := strings.TrimSpace(strings.TrimPrefix(n.Value(), "any"))
+	if !strings.HasPrefix(s, "[") || !strings.HasSuffix(s, "]") {
+		d.wanted(n, n.Pos(), "RP004", "any [a, b]", "")
+		return nil
+	}
+	var out []ast.Value
+	for _, w := range strings.Split(s[1:len(s)-1], ",") {
+		v, ok := constant(strings.TrimSpace(w), false)
+		if !ok {
+			d.errorf(n.Pos(), "RP004", "'%s' is not a constant: true, 3, ALL_CAPS or 'text'", strings.TrimSpace(w))
+			continue
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func (d *decoder) values(ns []*yamlx.Node) []ast.Value {
+	var out []ast.Value
+	for _, n := range ns {
+		n = d.sub(n)
+		v, ok := constant(n.Value(), n.Quoted())
+		if !ok || n.Kind() != yamlx.Scalar {
+			d.wanted(n, n.Pos(), "RP004", "a constant: true, 3, ALL_CAPS or 'text'", "")
+			continue
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// constant reads a literal.
+func constant(s string, quoted bool) (ast.Value, bool) {
+	switch {
+	case quoted:
+		return ast.Value{Kind: ast.TextValue, Text: s}, true
+	case s == "none":
+		return ast.Value{}, true
+	case s == "true", s == "false":
+		return ast.Value{Kind: ast.BoolValue, Bool: s == "true"}, true
+	case symbolForm.MatchString(s):
+		return ast.Value{Kind: ast.SymbolValue, Text: s}, true
+	case len(s) > 2 && s[0] == '\'' && s[len(s)-1] == '\'':
+		return ast.Value{Kind: ast.TextValue, Text: s[1 : len(s)-1]}, true
+	}
+	var i int
+	if n, err := fmt.Sscanf(s, "%d", &i); err == nil && n == 1 && fmt.Sprint(i) == s && i > -1e9 && i < 1e9 {
+		return ast.Value{Kind: ast.IntValue, Int: i}, true
+	}
+	return ast.Value{}, false
+}
+
+func sortStrings(s []string) []string { sort.Strings(s); return s }
