@@ -173,7 +173,14 @@ func (x *Sink) Emit(a ActionID) {
 	x.Next = x.buf[x.n*x.words:][:x.words:x.words]
 }
 
-// EmitWord adds a successor of one word; for models with Shape.Words == 1.
+// Room renews Next after EmitWord and returns it.
+func (x *Sink) Room() []uint64 {
+	x.Next = x.buf[x.n*x.words:][:x.words:x.words]
+	return x.Next
+}
+
+// EmitWord adds a successor of one word; for models with Shape.Words == 1. It
+// leaves Next behind: call Room before Next is used again.
 func (x *Sink) EmitWord(a ActionID, word uint64) {
 	x.buf[x.n] = word
 	x.acts[x.n] = a

@@ -34,9 +34,6 @@ type Options struct {
 	Shortest bool
 	// NoHistories skips the search for readable histories: the verdicts only.
 	NoHistories bool
-	// Sweep deletes finished layers of states where the graph is found to be
-	// acyclic by the shape of its layers; falls back to keeping all states.
-	Sweep bool
 	// Progress is called about five times a second from one goroutine.
 	Progress func(Progress)
 }
@@ -99,8 +96,13 @@ type History struct {
 	// liveness property cannot happen any more without a fault; 0 if none.
 	Sealed int
 	Faults map[string]int // units spent, by name
-	// ActorChanges counts changes of actor between consecutive steps.
+	// ActorChanges counts changes of actor between consecutive steps; steps of
+	// the environment do not count.
 	ActorChanges int
+	// Minimal: no history of the property comes before this one in the order
+	// (faults, preference among faults, changes of actor, length). False when
+	// the space was too large for that search: then it is a shortest one.
+	Minimal bool
 }
 
 // HistoryStep is one transition of a history.

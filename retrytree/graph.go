@@ -7,65 +7,6 @@ import (
 	"strings"
 )
 
-// Node is one service of the call graph.
-type Node struct {
-	// Name identifies the service.
-	Name string
-	// Calls are the calls one execution of the service makes, in order.
-	Calls []Call
-	// Parallel issues all calls at once. Otherwise they are serial with early
-	// abort: a call is made only when the ones before it succeeded.
-	Parallel bool
-}
-
-// Call is one call that a service makes on every execution.
-type Call struct {
-	// To names the service called. A service that is only called and makes no
-	// calls need not be listed as a Node.
-	To string
-	// FanOut is the number of copies of this call in one execution; 0 means 1.
-	FanOut int64
-	// Layers are the retry policies on this call, the outermost first (client
-	// library, then sidecar, ...). Their attempts multiply. None means one
-	// attempt.
-	Layers []Layer
-}
-
-// Layer is one retry policy.
-type Layer struct {
-	// Name says where the policy lives, for reports; may be empty.
-	Name string
-	// Attempts is the largest number of attempts, the first one included;
-	// 0 means 1.
-	Attempts int64
-	// Unbounded means there is no limit on the number of attempts. Attempts is
-	// then ignored.
-	Unbounded bool
-}
-
-// To returns a call with one retry policy of n attempts, the first included.
-func To(name string, n int64) Call {
-	return Call{To: name, Layers: []Layer{{Attempts: n}}}
-}
-
-// maxAttempts is the largest count of attempts of one policy, as a Count.
-func (l Layer) count() Count {
-	if l.Unbounded {
-		return UnboundedCount()
-	}
-	return NewCount(max(l.Attempts, 1))
-}
-
-// Attempts returns the largest number of attempts of the call: the product
-// over its layers, without the fan-out.
-func (c Call) Attempts() Count {
-	n := NewCount(1)
-	for _, l := range c.Layers {
-		n = n.Mul(l.count())
-	}
-	return n
-}
-
 // InputError is a mistake in the description of a graph.
 type InputError struct {
 	// Node is the name of the service; empty when the name itself is missing.
@@ -114,12 +55,15 @@ type Graph struct {
 	order []int32 // topological order of the nodes, callers first
 	rank  []int32 // position in order
 	roots []int32 // nodes nobody calls, in input order
+
+	groups int32 // choices are numbered 1..groups
 }
 
 type edge struct {
 	from, to int32
 	call     int32 // position in nodes[from].Calls
-	factor   Count // fan-out times attempts
+	group    int32 // alternatives of one choice share a number from 1; 0: always called
+	factor   Count // fan-out times attempts that start when each fails at once
 }
 
 // Build checks the description and returns the graph. All mistakes are
@@ -133,18 +77,15 @@ func Build(nodes []Node) (*Graph, error) {
 			errs = append(errs, &InputError{Index: i, Call: -1, Layer: -1, Message: "has no name"})
 			continue
 		}
-		if _, dup := g.index[n.Name]; dup {
+		known := len(g.index)
+		if g.index[n.Name] = int32(i); len(g.index) == known {
 			errs = append(errs, &InputError{Node: n.Name, Index: i, Call: -1, Layer: -1, Message: "is described twice"})
-			continue
 		}
-		g.index[n.Name] = int32(i)
 	}
 	total := 0
 	for i, n := range nodes {
 		total += len(n.Calls)
-		for j, c := range n.Calls {
-			errs = checkCall(errs, &InputError{Node: n.Name, Index: i, Call: j, Layer: -1}, c)
-		}
+		errs = checkNode(errs, &InputError{Node: n.Name, Index: i, Call: -1, Layer: -1}, &nodes[i])
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -154,27 +95,6 @@ func Build(nodes []Node) (*Graph, error) {
 		return nil, err
 	}
 	return g, nil
-}
-
-func checkCall(errs []error, at *InputError, c Call) []error {
-	add := func(layer int, format string, a ...any) {
-		e := *at
-		e.Layer = layer
-		e.Message = fmt.Sprintf(format, a...)
-		errs = append(errs, &e)
-	}
-	if c.To == "" {
-		add(-1, "does not say which service it calls")
-	}
-	if c.FanOut < 0 {
-		add(-1, "fan-out is %d, expected at least 1", c.FanOut)
-	}
-	for k, l := range c.Layers {
-		if l.Attempts < 0 {
-			add(k, "attempts is %d, expected at least 1", l.Attempts)
-		}
-	}
-	return errs
 }
 
 // link numbers the services and lays out the edges.
@@ -192,16 +112,33 @@ func (g *Graph) link(total int) {
 				g.index[c.To] = to
 				g.nodes = append(g.nodes, Node{Name: c.To})
 			}
-			f := c.Attempts()
+			f := c.timing().fast
 			if c.FanOut > 1 {
 				f = f.Mul(NewCount(c.FanOut))
 			}
-			g.edges = append(g.edges, edge{from: int32(i), to: to, call: int32(j), factor: f})
+			e := edge{from: int32(i), to: to, call: int32(j), factor: f}
+			if c.Choice != "" {
+				e.group = g.groupOf(i, j)
+			}
+			g.edges = append(g.edges, e)
 		}
 	}
 	for len(g.first) <= len(g.nodes) {
 		g.first = append(g.first, int32(len(g.edges)))
 	}
+}
+
+// groupOf numbers the choices of the whole graph: calls of one service with the
+// same Choice share a number.
+func (g *Graph) groupOf(node, call int) int32 {
+	calls := g.nodes[node].Calls
+	for j := 0; j < call; j++ {
+		if calls[j].Choice == calls[call].Choice {
+			return g.edges[int(g.first[node])+j].group
+		}
+	}
+	g.groups++
+	return g.groups
 }
 
 // sort finds a topological order by depth-first search, or the first cycle.

@@ -7,7 +7,9 @@ import "slices"
 //
 //	W(root) = 1;  W(v) = sum over calls e = (u -> v) of W(u) * fanout(e) * attempts(e)
 //
-// A service reached over several paths gets their sum. With several roots a
+// attempts(e) are those that start when each fails at once ([EdgeTiming].Fast).
+// A service reached over several paths gets their sum; behind a choice it gets
+// the largest value over the alternatives. With several roots a
 // request enters at one of them, so a service gets the largest value over the
 // roots, not the sum.
 type Worst struct {
@@ -26,6 +28,7 @@ type Worst struct {
 type pathTree struct {
 	reach []int32 // in topological order
 	pred  []int32
+	paths []Count // number of paths; kept only for graphs with choices
 }
 
 // NodeWorst is the worst case of one service.
@@ -39,6 +42,9 @@ type NodeWorst struct {
 	// PathAttempts is the part of Attempts that comes over the single worst
 	// path, see [Worst.Path].
 	PathAttempts Count
+	// UpperBound is true when Attempts may be too high: a choice whose
+	// alternatives share services in a graph too large to untangle.
+	UpperBound bool
 	// Paths is the number of different paths from Root, counting several calls
 	// of the same service as several paths.
 	Paths Count
@@ -52,12 +58,20 @@ func (g *Graph) Worst() *Worst {
 		w.Nodes[i].Name = g.nodes[i].Name
 	}
 	p := newPass(n)
+	trees := make(map[int32]*pathTree)
 	for _, r := range g.roots {
 		reach := g.reach(r, len(g.roots) == 1)
 		p.run(g, r, reach)
 		tree := &pathTree{reach: reach, pred: make([]int32, len(reach))}
+		if g.groups > 0 {
+			tree.paths = make([]Count, len(reach))
+			trees[r] = tree
+		}
 		for i, u := range reach {
 			tree.pred[i] = p.pred[u]
+			if tree.paths != nil {
+				tree.paths[i] = p.paths[u]
+			}
 			nw := &w.Nodes[u]
 			if nw.Root == "" || p.sum[u].Cmp(nw.Attempts) > 0 {
 				*nw = NodeWorst{Name: nw.Name, Root: g.nodes[r].Name, Attempts: p.sum[u], PathAttempts: p.best[u], Paths: p.paths[u]}
@@ -66,6 +80,7 @@ func (g *Graph) Worst() *Worst {
 			p.clear(u)
 		}
 	}
+	w.applyChoices(trees)
 	for _, u := range g.order {
 		if w.Top < 0 || w.Nodes[u].Attempts.Cmp(w.Nodes[w.Top].Attempts) >= 0 {
 			w.Top = int(u)
@@ -164,12 +179,22 @@ func (w *Worst) pathEdges(i int) []int32 {
 }
 
 func (t *pathTree) edgeInto(g *Graph, u int32) int32 {
+	if i, ok := t.position(g, u); ok {
+		return t.pred[i]
+	}
+	return -1
+}
+
+func (t *pathTree) pathsTo(g *Graph, u int32) Count {
+	if i, ok := t.position(g, u); ok {
+		return t.paths[i]
+	}
+	return Count{}
+}
+
+func (t *pathTree) position(g *Graph, u int32) (int, bool) {
 	if len(t.reach) == len(g.order) {
-		return t.pred[g.rank[u]]
+		return int(g.rank[u]), true
 	}
-	i, ok := slices.BinarySearchFunc(t.reach, g.rank[u], func(v, rank int32) int { return int(g.rank[v] - rank) })
-	if !ok {
-		return -1
-	}
-	return t.pred[i]
+	return slices.BinarySearchFunc(t.reach, g.rank[u], func(v, rank int32) int { return int(g.rank[v] - rank) })
 }

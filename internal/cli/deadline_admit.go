@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/relplan/relplan/deadline"
+	"github.com/relplan/relplan/internal/plan"
 	"github.com/relplan/relplan/internal/quantity"
 	"github.com/relplan/relplan/reports"
 )
@@ -17,16 +17,7 @@ type admitOptions struct {
 
 type admitDocument struct {
 	Schema string `json:"schema"`
-	admitResult
-}
-
-// admitResult is the deadline admit object, also part of a plan.
-type admitResult struct {
-	Admit       bool          `json:"admit"`
-	RemainingNS int64         `json:"remaining_ns"`
-	NeededNS    int64         `json:"needed_ns"`
-	ShortByNS   int64         `json:"short_by_ns"`
-	Basis       reports.Basis `json:"basis"`
+	plan.AdmitDoc
 }
 
 func newDeadlineAdmit(f *factory) *cobra.Command {
@@ -57,33 +48,27 @@ func runDeadlineAdmit(f *factory, o *admitOptions) error {
 		Budget: time.Duration(o.budget), Spent: time.Duration(o.spent),
 		Backoff: time.Duration(o.backoff), Attempt: time.Duration(o.attempt),
 	}
-	a, err := deadline.Admit(req)
+	a, err := plan.Admission(req)
 	if err != nil {
 		return usageError{err}
 	}
-	r := &reports.Report{Command: "deadline admit", Title: "Deadline admission"}
-	r.Data = admitDocument{"relplan.dev/deadline-admit/v1", admitResult{
-		Admit: a.Admit, RemainingNS: int64(a.Remaining), NeededNS: int64(a.Needed), ShortByNS: int64(a.ShortBy),
-		Basis: reports.Arithmetic("admit iff spent + backoff + attempt <= budget"),
-	}}
+	r := &reports.Report{Command: "deadline admit", Title: "Deadline admission", Data: admitDocument{"relplan.dev/deadline-admit/v1", a}}
 	d := quantity.FormatDuration
 	status, mark := reports.Passed, reports.Good
-	text := fmt.Sprintf("admitted: the attempt needs %s, %s left, margin %s", d(a.Needed), d(a.Remaining), d(a.Margin))
 	if !a.Admit {
 		status, mark = reports.Failed, reports.Bad
-		text = fmt.Sprintf("refused: the attempt needs %s, %s left, short by %s", d(a.Needed), d(a.Remaining), d(a.ShortBy))
 	}
 	r.Add(
-		reports.Paragraph{Text: text, Mark: mark},
+		reports.Paragraph{Text: a.Text, Mark: mark},
 		reports.Table{
 			Columns: []reports.Column{{Name: "term"}, {Name: "value", Right: true}},
 			Rows: [][]string{
-				{"budget", d(req.Budget)}, {"- spent", d(req.Spent)}, {"= remaining", d(a.Remaining)},
-				{"backoff", d(req.Backoff)}, {"+ attempt", d(req.Attempt)}, {"= needed", d(a.Needed)},
+				{"budget", d(req.Budget)}, {"- spent", d(req.Spent)}, {"= remaining", d(time.Duration(a.RemainingNS))},
+				{"backoff", d(req.Backoff)}, {"+ attempt", d(req.Attempt)}, {"= needed", d(time.Duration(a.NeededNS))},
 			},
 		},
 	)
-	r.Cases = []reports.Case{{Suite: "deadline admit", Name: "attempt fits", Status: status, Message: text}}
+	r.Cases = []reports.Case{{Suite: "deadline admit", Name: "attempt fits", Status: status, Message: a.Text}}
 	if err := f.Emit(r); err != nil {
 		return err
 	}

@@ -155,9 +155,16 @@ func (r Rate) PerSecond() float64 {
 	if r.events == nil {
 		return 0
 	}
-	v := new(big.Rat).Mul(r.events, big.NewRat(int64(time.Second), int64(r.per)))
-	f, _ := v.Float64()
+	f, _ := r.Exact().Float64()
 	return f
+}
+
+// Exact is the rate in events per second; nil stands for none.
+func (r Rate) Exact() *big.Rat {
+	if r.events == nil {
+		return nil
+	}
+	return new(big.Rat).Mul(r.events, big.NewRat(int64(time.Second), int64(r.per)))
 }
 
 // Over is the exact number of events in d, rounded down to a whole event.

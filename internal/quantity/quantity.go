@@ -6,6 +6,7 @@ package quantity
 import (
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 )
 
@@ -106,6 +107,12 @@ func ParseRatio(text string) (float64, error) {
 func FormatRatio(r float64) string {
 	return trimZeros(fmt.Sprintf("%.4g", r*100)) + "%"
 }
+
+// Itoa and Ftoa print plain numbers for messages.
+func Itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// Ftoa prints the shortest decimal form.
+func Ftoa(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // FormatInt groups the digits by thousands: 777,600,000,000.
 func FormatInt(n *big.Int) string {

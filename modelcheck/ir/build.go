@@ -75,3 +75,6 @@ func Several(sets ...*Set) []Index {
 	}
 	return ix
 }
+
+// Pick is an action parameter or property binder.
+func Pick(l *Local, over Index) Param { return Param{Local: l, Over: over} }

@@ -65,8 +65,8 @@ const (
 	Enum       // Names
 	Range      // Lo..Hi
 	Ref        // an element of Set
-	Token      // a symbol from Fresh: compared by == only, 0..Hi; renumbered by first occurrence
-	Rank       // a position in the sequence Sort: from Next, compared by == and <, 0..Hi; renumbered by order after each step
+	Token      // a symbol from Fresh: compared by == only; renumbered by first occurrence. Hi 0: as many as can be held at once, else 0..Hi (the largest Hi of all tokens)
+	Rank       // a position in the sequence Sort: from Next, compared by == and <; renumbered by order after each step. Hi as for Token, per Sort
 )
 
 // Type is the type of one variable cell. Optional adds None.
@@ -136,10 +136,13 @@ type Action struct {
 	Params []Param
 	Guard  Expr // nil is true
 	Body   []Stmt
-	Budget *Var   // decremented by the action when it costs a fault; guard includes Budget > 0
+	Budget *Var   // unindexed Range: the action needs Budget > 0 and takes one unit before Body runs; Guard and Body need not say so
 	Fault  string // name of the fault that a unit is spent of, "" for none; a Step may cost one (a lost answer)
-	Unfair bool   // exempt from fairness although not a fault (a choice)
+	Rank   int    // orders faults of equal number: smaller is preferred in histories
+	Unfair bool   // exempt from fairness although not a fault
+	Choice int    // actions of one instance with the same non-zero Choice are branches of one decision: fair together, not each
 	Order  int    // position in the source: process, step, branch; breaks ties between histories
+	Label  string // name of the source step, "" for none; a step none of whose actions is ever taken is reported
 	Note   any    // for the front end that prints histories; not interpreted here
 }
 

@@ -1,0 +1,159 @@
+package engines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// ownPrefix starts the name of every database made here; the number of the
+// process that owns it follows.
+const ownPrefix = "relplan_"
+
+// Own is a database (or, for SQLite, a file) made for one run.
+type Own struct {
+	Name string
+	DSN  string // of the new database
+	Kind Kind
+	from string // of the server
+}
+
+// CreateOwn makes a database of its own on the server, after dropping those of
+// runs on this machine that were killed.
+func CreateOwn(ctx context.Context, dsn string) (*Own, error) {
+	kind, err := KindOf(dsn)
+	if err != nil {
+		return nil, err
+	}
+	o := &Own{Name: fmt.Sprintf("%s%d_%s", ownPrefix, os.Getpid(), randomHex(4)), Kind: kind, from: dsn}
+	if kind == SQLite {
+		dir, err := os.MkdirTemp("", dirPrefix+"file-")
+		if err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "owner.pid"), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+			return nil, err
+		}
+		o.DSN = "sqlite://" + filepath.Join(dir, "own.db")
+		return o, nil
+	}
+	db, err := OpenSQL(dsn)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	if err := dropOrphans(ctx, db); err != nil {
+		return nil, err
+	}
+	if _, err := db.ExecContext(ctx, "create database "+o.Name); err != nil {
+		return nil, fmt.Errorf("cannot create a database of its own on %s: %w", redact(dsn), err)
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return nil, err
+	}
+	u.Path = "/" + o.Name
+	o.DSN = u.String()
+	return o, nil
+}
+
+// Drop removes the database and everybody who is still connected to it.
+func (o *Own) Drop(ctx context.Context) error {
+	if o.Kind == SQLite {
+		return os.RemoveAll(filepath.Dir(strings.TrimPrefix(o.DSN, "sqlite://")))
+	}
+	db, err := OpenSQL(o.from)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return drop(ctx, db, o.Name)
+}
+
+func drop(ctx context.Context, db *DB, name string) error {
+	text := "drop database if exists " + name
+	if db.Kind == Postgres {
+		text += " with (force)"
+	}
+	_, err := db.ExecContext(ctx, text)
+	return err
+}
+
+// Remaining lists the databases of this process that are still there.
+func Remaining(ctx context.Context, dsn string) ([]string, error) {
+	db, err := OpenSQL(dsn)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	names, err := owned(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	var mine []string
+	for _, n := range names {
+		if strings.HasPrefix(n, fmt.Sprintf("%s%d_", ownPrefix, os.Getpid())) {
+			mine = append(mine, n)
+		}
+	}
+	return mine, nil
+}
+
+// owned lists the databases whose names have our form.
+func owned(ctx context.Context, db *DB) ([]string, error) {
+	query := map[Kind]string{Postgres: "select datname from pg_database", MySQL: "select schema_name from information_schema.schemata"}[db.Kind]
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var n string
+		if err := rows.Scan(&n); err != nil {
+			return nil, err
+		}
+		if _, ok := ownerOf(n); ok {
+			all = append(all, n)
+		}
+	}
+	return all, rows.Err()
+}
+
+// ownerOf reads the process number from a name of our form.
+func ownerOf(name string) (pid int, ok bool) {
+	rest, ok := strings.CutPrefix(name, ownPrefix)
+	num, tag, cut := strings.Cut(rest, "_")
+	pid, err := strconv.Atoi(num)
+	return pid, ok && cut && err == nil && len(tag) == 8
+}
+
+// dropOrphans drops databases made by processes of this machine that are gone.
+// A server on another machine is left alone: process numbers mean nothing there.
+func dropOrphans(ctx context.Context, db *DB) error {
+	u, err := url.Parse(db.DSN)
+	if err != nil || !isLoopback(u.Hostname()) {
+		return nil
+	}
+	names, err := owned(ctx, db)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, n := range names {
+		if pid, _ := ownerOf(n); syscall.Kill(pid, 0) == syscall.ESRCH {
+			errs = append(errs, drop(ctx, db, n))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func isLoopback(host string) bool {
+	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
+}

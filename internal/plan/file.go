@@ -1,0 +1,208 @@
+// Package plan reads a plan file, runs every calculator on it and puts the
+// answers into one report. It is the only package that knows all the others.
+package plan
+
+import (
+	"time"
+
+	"github.com/relplan/relplan/internal/diag"
+	"github.com/relplan/relplan/internal/quantity"
+	"github.com/relplan/relplan/internal/yamlx"
+)
+
+// File is a decoded plan. Sections keep the order of the file.
+type File struct {
+	Path      string // as given, for messages
+	Dir       string // relative names in the plan start here
+	Name      string
+	Workloads []*Workload
+	Stores    []*Store
+	Sources   []*Source
+	Nodes     []*Node
+	Deadlines []*Deadline
+	Protocols []*Protocol
+	Unknown   []*UnknownExposure
+	Policies  Policies
+	Warnings  []diag.Diagnostic
+}
+
+// Value is a scalar with its place; Set tells whether the file gives it.
+type Value[T any] struct {
+	V   T
+	Set bool
+	Pos diag.Pos
+}
+
+// Or is the value, or what stands for it when the file does not give it.
+func (v Value[T]) Or(fallback T) T {
+	if v.Set {
+		return v.V
+	}
+	return fallback
+}
+
+// Workload is a stream of records.
+type Workload struct {
+	Name       string
+	Pos        diag.Pos
+	Rate       RateSpec
+	Record     Value[int64]   // bytes of one record, raw
+	Duplicates Value[float64] // share of records that come again
+	Growth     Value[float64] // per year
+}
+
+// RateSpec is a rate as a point, as peak and mean, as quantiles or as samples.
+type RateSpec struct {
+	Pos       diag.Pos
+	Peak      Value[quantity.Rate] // a point is a peak
+	Mean      Value[quantity.Rate]
+	Quantiles map[string]Value[quantity.Rate] // "p50" and the like
+	Samples   Value[string]                   // file
+}
+
+// Mapping keeps a section that another file of this package decodes.
+type Mapping = *yamlx.Node
+
+// Store is a store of records.
+type Store struct {
+	Name          string
+	Pos           diag.Pos
+	Engine        Value[string]
+	Holds         Value[string] // workload
+	Dedupes       Value[string] // workload whose dedupe window this is
+	RowsPerRecord Value[int64]
+	DDL           Value[string] // file
+	Columns       []Column
+	Primary       []string
+	Indexes       [][]string
+	KeyOrder      Value[string]
+	Retain        Value[time.Duration]
+	Forever       bool
+	Delete        Delete
+	Replicas      Value[int64]
+	Residence     Value[time.Duration]
+	Delay         Value[time.Duration]
+	Skew          Value[time.Duration]
+}
+
+// Column of a store without DDL.
+type Column struct {
+	Name string
+	Type string
+	Mean Value[int64]   // bytes
+	Null Value[float64] // share of rows
+	Pos  diag.Pos
+}
+
+// Delete is how rows go away.
+type Delete struct {
+	Pos         diag.Pos
+	Never       bool
+	Partition   Value[time.Duration]
+	Sweep       Value[time.Duration]
+	VacuumEvery Value[float64]
+}
+
+// Source is something that can deliver an operation again.
+type Source struct {
+	Name       string
+	Pos        diag.Pos
+	Of         Value[string] // workload
+	Keeps      Value[time.Duration]
+	Unlimited  bool
+	RetriedFor Value[time.Duration]
+	Kind       Value[string] // replay (default), retry, provider, restore
+}
+
+// Node is a service of the call graph.
+type Node struct {
+	Name     string
+	Pos      diag.Pos
+	Parallel bool
+	Calls    []*Call
+	Cost     Value[float64] // work of one execution, in any unit
+	Storm    Mapping        // servers, service, queue and the like: only retry storm reads them
+}
+
+// Call is an edge of the call graph.
+type Call struct {
+	Pos      diag.Pos
+	To       Value[string]
+	Attempts Value[int64]
+	FanOut   Value[int64]
+	Weight   Value[float64] // probability of this alternative
+	PerTry   Value[time.Duration]
+	Overall  Value[time.Duration]
+	Backoff  *Backoff
+	Method   Value[string]
+	Key      Value[string] // reused or fresh
+	Failure  Value[float64]
+	Budget   *Budget
+	From     *From
+	Storm    Mapping // the whole mapping, for what only retry storm reads
+}
+
+// Backoff between attempts.
+type Backoff struct {
+	Base   Value[time.Duration]
+	Factor Value[float64]
+	Max    Value[time.Duration]
+	Jitter Value[string] // none, full, equal, decorrelated
+}
+
+// Budget bounds the extra attempts of an edge.
+type Budget struct {
+	Ratio Value[float64]
+	Per   Value[string] // first_try or success
+	Pos   diag.Pos
+}
+
+// From takes the numbers of a call from a real configuration.
+type From struct {
+	Pos  diag.Pos
+	File Value[string]
+	Hop  Value[string]
+}
+
+// Deadline is one admission question along a path.
+type Deadline struct {
+	Name    string
+	Pos     diag.Pos
+	Path    []Value[string]
+	Budget  Value[time.Duration]
+	Spent   Value[time.Duration]
+	Backoff Value[time.Duration]
+	Attempt Value[time.Duration]
+	Margin  Value[time.Duration]
+}
+
+// Protocol is a spec file or a library pattern to check.
+type Protocol struct {
+	Name    string
+	Pos     diag.Pos
+	Spec    Value[string] // file
+	Pattern Value[string]
+	With    map[string]Value[string]
+	Variant Value[string]
+}
+
+// UnknownExposure is the question how much stands open at a workload.
+type UnknownExposure struct {
+	Workload    Value[string]
+	Probability Value[float64]
+	Amount      Value[float64]
+	Currency    string
+	Reconcile   Value[time.Duration]
+	Pos         diag.Pos
+}
+
+// Policies are the limits the plan must keep; what is not set is not judged,
+// except windows, deadlines and protocols, which count unless set to report.
+type Policies struct {
+	MaxAttempts   Value[int64]
+	Windows       Value[string] // covered (default) or report
+	Deadlines     Value[string] // admitted (default) or report
+	Protocols     Value[string] // as_expected (default) or report
+	MaxTotalBytes Value[int64]
+	MaxUnknown    Value[float64]
+}

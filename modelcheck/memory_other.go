@@ -1,0 +1,7 @@
+//go:build !linux
+
+package modelcheck
+
+func mapWords(int) []uint64 { return nil }
+
+func unmapWords([]uint64) {}

@@ -1,0 +1,188 @@
+package retrytree
+
+import (
+	"time"
+
+	"github.com/relplan/relplan/deadline"
+)
+
+// timing is what the layers of one call mean in time.
+type timing struct {
+	policies []deadline.Policy // effective, the outermost first
+	attempts Count             // configured
+	fast     Count             // that start when each fails at once
+	slow     Count             // that start when each hangs until its limit
+}
+
+// timing composes the layers of a call. A limit of an outer layer cuts what the
+// layers inside it do; an attempt of an outer layer lasts no longer than all
+// that the layers inside it may do.
+func (c Call) timing() timing {
+	if len(c.Layers) == 0 {
+		one := NewCount(1)
+		return timing{policies: []deadline.Policy{{Attempts: 1}}, attempts: one, fast: one, slow: one}
+	}
+	if len(c.Layers) == 1 && c.Layers[0].PerTry == 0 && c.Layers[0].Overall == 0 {
+		p := c.Layers[0].Policy()
+		n := countOf(p.Attempts)
+		return timing{policies: []deadline.Policy{p}, attempts: n, fast: n, slow: countOf(p.Slow())}
+	}
+	ps := make([]deadline.Policy, len(c.Layers))
+	var cut time.Duration // what the layers outside leave to one attempt; 0: no limit
+	for i, l := range c.Layers {
+		p := l.Policy()
+		if cut > 0 && (p.Overall == 0 || cut <= p.Overall) {
+			p.Overall, p.StopsOnly = cut, false // the outer limit ends even the running attempt
+		}
+		if !p.StopsOnly {
+			cut = tighter(cut, p.Overall)
+		}
+		cut = tighter(cut, p.PerTry)
+		ps[i] = p
+	}
+	t := timing{policies: ps, attempts: NewCount(1), fast: NewCount(1), slow: NewCount(1)}
+	for i := len(ps) - 1; i >= 0; i-- {
+		if i+1 < len(ps) {
+			if w, ok := ps[i+1].Worst(); ok {
+				ps[i].PerTry = tighter(ps[i].PerTry, w)
+			}
+		}
+		t.attempts = t.attempts.Mul(countOf(ps[i].Attempts))
+		t.fast = t.fast.Mul(countOf(ps[i].Fast()))
+		t.slow = t.slow.Mul(countOf(ps[i].Slow()))
+	}
+	return t
+}
+
+// tighter returns the smaller of two limits of which 0 means none.
+func tighter(a, b time.Duration) time.Duration {
+	switch {
+	case a == 0:
+		return b
+	case b == 0:
+		return a
+	}
+	return min(a, b)
+}
+
+// worst is the longest time of the whole call.
+func (t timing) worst() (time.Duration, bool) { return t.policies[0].Worst() }
+
+// perTry is the limit of one attempt as the service called sees it: that of the
+// innermost layer, or of the nearest one outside it that has a limit; 0: none.
+func (t timing) perTry() time.Duration {
+	last := t.policies[len(t.policies)-1]
+	if last.PerTry > 0 {
+		return tighter(last.PerTry, last.Overall)
+	}
+	return last.Overall
+}
+
+// horizon is the time from the first attempt until the last may start.
+func (t timing) horizon() (time.Duration, bool) {
+	var sum time.Duration
+	for i, p := range t.policies {
+		if i+1 < len(t.policies) && p.PerTry == 0 {
+			// Inner layers without a bound leave none outside, unless this
+			// layer makes only one attempt.
+			if p.Attempts > 1 {
+				return 0, false
+			}
+		}
+		h, ok := p.Horizon()
+		if !ok {
+			return 0, false
+		}
+		sum = deadline.SatAdd(sum, h)
+	}
+	if o := t.policies[0].Overall; o > 0 {
+		sum = min(sum, o)
+	}
+	return sum, true
+}
+
+// fit returns the attempts that have room in the time that remains. The slots
+// are those of the outermost layer; the counts include the layers inside it.
+func (t timing) fit(remaining time.Duration) EdgeFit {
+	f := t.policies[0].Fit(remaining)
+	e := EdgeFit{Limit: f.Limit, Configured: t.attempts, Slots: f.Slots, Margin: f.Margin, Bounded: f.Bounded}
+	e.Starts, e.FitsLow, e.FitsHigh = countOf(f.Starts), countOf(f.FitsLow), countOf(f.FitsHigh)
+	for _, p := range t.policies[1:] {
+		inner := p.Fit(deadline.Max)
+		e.Starts = e.Starts.Mul(countOf(inner.Starts))
+		e.FitsLow = e.FitsLow.Mul(countOf(inner.FitsLow))
+		e.FitsHigh = e.FitsHigh.Mul(countOf(inner.FitsHigh))
+	}
+	return e
+}
+
+// EdgeFit is the room for the attempts of one call.
+type EdgeFit struct {
+	// Limit is the time the call has; [deadline.Max] when nothing limits it.
+	Limit time.Duration
+	// Configured is the number of attempts of all layers.
+	Configured Count
+	// Starts, FitsLow and FitsHigh count the attempts that start, that end in
+	// time with the smallest waits, and that end in time whatever the jitter.
+	Starts, FitsLow, FitsHigh Count
+	// Slots are the first attempts of the outermost layer, at most 100.
+	Slots []deadline.Slot
+	// Margin is what is left after the last attempt with the largest waits;
+	// negative when it does not fit. Meaningless unless Bounded.
+	Margin time.Duration
+	// Bounded tells whether the end of the last attempt is known.
+	Bounded bool
+}
+
+// EdgeTiming is what the policies of one call mean, without regard to the rest
+// of the graph.
+type EdgeTiming struct {
+	// From and To are the services; Call is the position in the calls of From.
+	From, To string
+	Call     int
+	// FanOut is the number of copies of the call.
+	FanOut int64
+	// Attempts is the configured number, all layers multiplied.
+	Attempts Count
+	// Fast are the attempts that start when each fails at once. They multiply
+	// along a path. Slow are those that start when each hangs until its limit.
+	Fast, Slow Count
+	// PerTry is the limit of one attempt in force; 0 means none.
+	PerTry time.Duration
+	// Worst is the longest time of the call; false in WorstKnown: no bound.
+	Worst      time.Duration
+	WorstKnown bool
+	// Horizon is the time from the first attempt until the last one may start;
+	// false in HorizonKnown: no bound.
+	Horizon      time.Duration
+	HorizonKnown bool
+	// Fit is the room for the attempts within the call's own limits.
+	Fit EdgeFit
+}
+
+// Timings returns the meaning of every call, grouped by caller in the order of
+// [Graph.Names], then in the order of the calls.
+func (g *Graph) Timings() []EdgeTiming {
+	out := make([]EdgeTiming, len(g.edges))
+	for i := range g.edges {
+		out[i] = g.timingOf(int32(i))
+	}
+	return out
+}
+
+func (g *Graph) timingOf(i int32) EdgeTiming {
+	e := &g.edges[i]
+	c := g.callOf(i)
+	t := c.timing()
+	et := EdgeTiming{From: g.nodes[e.from].Name, To: c.To, Call: int(e.call), FanOut: c.copies(),
+		Attempts: t.attempts, Fast: t.fast, Slow: t.slow, PerTry: t.perTry(), Fit: t.fit(deadline.Max)}
+	et.Worst, et.WorstKnown = t.worst()
+	et.Horizon, et.HorizonKnown = t.horizon()
+	return et
+}
+
+// callOf returns the description of an edge.
+func (g *Graph) callOf(i int32) *Call {
+	e := &g.edges[i]
+	return &g.nodes[e.from].Calls[e.call]
+}
