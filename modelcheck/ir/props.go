@@ -79,7 +79,16 @@ func (m *Model) elements(q *Property, d int, at []int, f func([]int)) {
 // conjunction, a latched goal too, reachability as a disjunction.
 func (q *Property) joint() bool {
 	switch q.Kind {
-	case Always, Finally, Reachable:
+	case Always, Finally:
+		return true
+	case Reachable: // some combination stands for all, unless two binders may name one element
+		for i, p := range q.ForEach {
+			for _, o := range q.ForEach[:i] {
+				if o.Over == p.Over {
+					return false
+				}
+			}
+		}
 		return true
 	case Eventually:
 		return q.Latched
