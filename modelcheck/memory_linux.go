@@ -12,3 +12,10 @@ func mapWords(n int) []uint64 {
 }
 
 func unmapWords(t []uint64) { _ = unix.Munmap(bytesOf(t)) }
+
+// dropWords gives the memory of a mapped piece back; its contents are lost.
+func dropWords(t []uint64) {
+	if b := bytesOf(t); len(b) >= hugeFrom {
+		_ = unix.Madvise(b, unix.MADV_DONTNEED) // only smaller
+	}
+}

@@ -12,8 +12,9 @@ import (
 //   - hashed: a slot is the mixed word itself. For states of one word the mix is
 //     a bijection, so the set is exact; for longer states in compact mode it is
 //     a fingerprint.
-//   - indexed: a slot is the upper half of the fingerprint and the number of the
-//     state, whose words lie in the queue and are compared in full. Exact.
+//   - indexed: a slot is the upper half of the fingerprint (its last bit set, so
+//     that no slot is 0) and the number of the state, whose words lie in the
+//     queue and are compared in full. Exact.
 //
 // Insertion is lock-free. The table grows under a lock that inserters hold for
 // reading one batch at a time.
@@ -32,6 +33,11 @@ type stateSet struct {
 	room    func(newBytes int64) bool // may the table be this large
 	workers int
 }
+
+// tagMask covers the part of an indexed slot that comes from the fingerprint.
+// The home of a state follows from the tag alone (its last bit taken as set), so
+// that a table can be copied into a larger one without its states.
+const tagMask = 0xffffffff_00000000
 
 // batchSize is the number of probes between two looks at the fill of the table.
 const batchSize = 512
@@ -154,7 +160,7 @@ func (t *stateSet) addIndexed(hs, states []uint64, base int, out *writer, fresh 
 	n := uint64(len(slots))
 	var touch uint64
 	for _, h := range hs {
-		i, _ := bits.Mul64(h, n)
+		i, _ := bits.Mul64(h&tagMask|1<<32, n)
 		touch += atomic.LoadUint64(&slots[i])
 	}
 	if touch == 1 { // never in practice; keeps the loads from being dropped
@@ -163,8 +169,8 @@ func (t *stateSet) addIndexed(hs, states []uint64, base int, out *writer, fresh 
 	before := len(fresh)
 	for k, h := range hs {
 		s := states[k*w:][:w]
-		tag := h<<32 | 1<<32 // never 0; the low half places, the tag tells apart
-		i, _ := bits.Mul64(h, n)
+		tag := h&tagMask | 1<<32
+		i, _ := bits.Mul64(h&tagMask|1<<32, n)
 		written := false
 		var id uint32
 		for {
@@ -180,7 +186,7 @@ func (t *stateSet) addIndexed(hs, states []uint64, base int, out *writer, fresh 
 				}
 				continue
 			}
-			if v>>32 == tag>>32 && t.queue.equal(uint32(v), s) {
+			if v&tagMask == tag && t.queue.equal(uint32(v), s) {
 				break
 			}
 			if i++; i == n {
@@ -200,15 +206,15 @@ func (t *stateSet) addIndexed(hs, states []uint64, base int, out *writer, fresh 
 // lookup finds the number of a state in an indexed set.
 func (t *stateSet) lookup(s []uint64) (id uint32, ok bool) {
 	h := fingerprint(s)
-	tag := (h<<32 | 1<<32) >> 32
+	tag := h&tagMask | 1<<32
 	n := uint64(len(t.slots))
-	i, _ := bits.Mul64(h, n)
+	i, _ := bits.Mul64(h&tagMask|1<<32, n)
 	for {
 		v := t.slots[i]
 		if v == 0 {
 			return 0, false
 		}
-		if v>>32 == tag && t.queue.equal(uint32(v), s) {
+		if v&tagMask == tag && t.queue.equal(uint32(v), s) {
 			return uint32(v), true
 		}
 		if i++; i == n {
@@ -217,8 +223,9 @@ func (t *stateSet) lookup(s []uint64) (id uint32, ok bool) {
 	}
 }
 
-// grow makes the table larger and fills it again: from the queue when that
-// holds all states (the old table is given back first), else from the old one.
+// grow copies the table into a larger one. A slot's home follows from its value
+// and is monotone in it, so both tables are walked once from end to end, by each
+// worker in its own part.
 func (t *stateSet) grow() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -236,77 +243,75 @@ func (t *stateSet) grow() bool {
 			return false
 		}
 	}
-	if t.compact {
-		t.setSlots(newTable(size))
-		for _, v := range old {
-			if v != 0 {
-				t.place(v, v)
-			}
-		}
-		freeTable(old)
-		return true
-	}
-	freeTable(old)
 	t.setSlots(newTable(size))
 	parts := t.workers
-	if t.used.Load() < 1<<16 {
+	if len(old) < 1<<16 {
 		parts = 1
 	}
-	rest := make([][]slotValue, parts)
+	rest := make([][]uint64, parts)
 	var wg sync.WaitGroup
 	for p := range parts {
-		wg.Go(func() { rest[p] = t.refill(len(t.slots)/parts*p, len(t.slots)/parts*(p+1), p == parts-1) })
+		wg.Go(func() { rest[p] = t.refill(old, p, parts) })
 	}
 	wg.Wait()
+	freeTable(old)
 	for _, r := range rest {
 		for _, v := range r {
-			t.place(v.home, v.value)
+			t.place(v)
 		}
 	}
 	return true
 }
 
-// slotValue is a value that found no place in its part of the table.
-type slotValue struct{ home, value uint64 }
-
-// refill places the states of the queue whose home is in slots from..to-1; the
-// caller places those returned, which ran over the end of the part.
-func (t *stateSet) refill(from, to int, last bool) (rest []slotValue) {
-	if last {
-		to = len(t.slots)
+// home is the first slot of a value.
+func (t *stateSet) home(v uint64) uint64 {
+	if t.indexed {
+		v &= tagMask
 	}
-	lo, hi, n := uint64(from), uint64(to), uint64(len(t.slots))
-	w := t.queue.words
-	for _, c := range t.queue.chunks() {
-		for o := range c.n {
-			h := fingerprint(c.words[o*w:][:w])
-			i, _ := bits.Mul64(h, n)
-			if i < lo || i >= hi || h == 0 && !t.indexed {
+	i, _ := bits.Mul64(v, uint64(len(t.slots)))
+	return i
+}
+
+// refill moves part p of the old table into part p of the new one and gives the
+// values that do not belong or do not fit there. The old slots are given back as
+// the walk passes them.
+func (t *stateSet) refill(old []uint64, p, parts int) (rest []uint64) {
+	const piece = 1 << 18
+	from, to := len(old)/parts*p, len(old)/parts*(p+1)
+	lo, hi := uint64(len(t.slots)/parts*p), uint64(len(t.slots)/parts*(p+1))
+	if p == parts-1 {
+		to, hi = len(old), uint64(len(t.slots))
+	}
+	for ; from < to; from += piece {
+		run := old[from:min(from+piece, to)]
+		for _, v := range run {
+			if v == 0 {
 				continue
 			}
-			v := h
-			if t.indexed {
-				v = h<<32 | 1<<32 | uint64(c.id*chunkStates+o)
+			i := t.home(v)
+			if i < lo || i >= hi {
+				rest = append(rest, v)
+				continue
 			}
 			for i < hi && t.slots[i] != 0 {
 				i++
 			}
-			if i < hi {
-				t.slots[i] = v
-			} else {
-				rest = append(rest, slotValue{h, v})
+			if i == hi {
+				rest = append(rest, v)
+				continue
 			}
+			t.slots[i] = v
 		}
+		dropWords(run)
 	}
 	return rest
 }
 
 // place puts a value that is not in the table yet; the caller is alone.
-func (t *stateSet) place(h, v uint64) {
-	n := uint64(len(t.slots))
-	i, _ := bits.Mul64(h, n)
+func (t *stateSet) place(v uint64) {
+	i := t.home(v)
 	for t.slots[i] != 0 {
-		if i++; i == n {
+		if i++; i == uint64(len(t.slots)) {
 			i = 0
 		}
 	}
@@ -323,7 +328,11 @@ func (t *stateSet) index() {
 	freeTable(t.slots)
 	t.indexed = true
 	t.setSlots(newTable(size))
-	for _, v := range t.refill(0, size, true) {
-		t.place(v.home, v.value)
+	w := t.queue.words
+	for _, c := range t.queue.chunks() {
+		for o := range c.n {
+			h := fingerprint(c.words[o*w:][:w])
+			t.place(h&tagMask | 1<<32 | uint64(c.id*chunkStates+o))
+		}
 	}
 }
