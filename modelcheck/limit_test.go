@@ -3,14 +3,16 @@ package modelcheck
 import (
 	"math/bits"
 	"testing"
+
+	"github.com/relplan/relplan/internal/hugemem"
 )
 
 // BenchmarkTableLimit is the machine's own limit: random look-ups in a table of
 // the size and fill that B1 L ends with, nothing else done.
 func BenchmarkTableLimit(b *testing.B) {
 	const n, keys = 1 << 24, 9_891_116
-	t := newTable(n)
-	defer freeTable(t)
+	t := hugemem.Alloc(n)
+	defer hugemem.Free(t)
 	x := uint64(1)
 	for range keys {
 		x += 0x9e3779b97f4a7c15

@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
+
+	"github.com/relplan/relplan/internal/hugemem"
 )
 
 // The state set is an open-addressing table of 64-bit slots with linear
@@ -45,7 +47,7 @@ const batchSize = 512
 func newStateSet(q *queue, compact bool, workers int, room func(int64) bool) *stateSet {
 	t := &stateSet{queue: q, compact: compact, indexed: q.words > 1 && !compact, room: room, workers: workers}
 	t.margin = int64(batchSize * workers)
-	t.setSlots(newTable(int(max(1<<13, 8*t.margin))))
+	t.setSlots(hugemem.Alloc(int(max(1<<13, 8*t.margin))))
 	return t
 }
 
@@ -59,7 +61,7 @@ func (t *stateSet) bytes() int64 { return t.size.Load() * 8 }
 
 // close gives the memory back. The set must not be used any more.
 func (t *stateSet) close() {
-	freeTable(t.slots)
+	hugemem.Free(t.slots)
 	t.slots = nil
 }
 
@@ -243,7 +245,7 @@ func (t *stateSet) grow() bool {
 			return false
 		}
 	}
-	t.setSlots(newTable(size))
+	t.setSlots(hugemem.Alloc(size))
 	parts := t.workers
 	if len(old) < 1<<16 {
 		parts = 1
@@ -254,7 +256,7 @@ func (t *stateSet) grow() bool {
 		wg.Go(func() { rest[p] = t.refill(old, p, parts) })
 	}
 	wg.Wait()
-	freeTable(old)
+	hugemem.Free(old)
 	for _, r := range rest {
 		for _, v := range r {
 			t.place(v)
@@ -302,7 +304,7 @@ func (t *stateSet) refill(old []uint64, p, parts int) (rest []uint64) {
 			}
 			t.slots[i] = v
 		}
-		dropWords(run)
+		hugemem.Drop(run)
 	}
 	return rest
 }
@@ -325,9 +327,9 @@ func (t *stateSet) index() {
 		return
 	}
 	size := len(t.slots)
-	freeTable(t.slots)
+	hugemem.Free(t.slots)
 	t.indexed = true
-	t.setSlots(newTable(size))
+	t.setSlots(hugemem.Alloc(size))
 	w := t.queue.words
 	for _, c := range t.queue.chunks() {
 		for o := range c.n {

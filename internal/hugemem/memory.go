@@ -1,4 +1,6 @@
-package modelcheck
+// Package hugemem allocates large tables outside the Go heap, with large pages
+// where the system has them, so that they can be given back at once.
+package hugemem
 
 import "unsafe"
 
@@ -6,8 +8,8 @@ import "unsafe"
 // can be given back at once and use large pages.
 const hugeFrom = 1 << 20
 
-// newTable allocates n zeroed words.
-func newTable(n int) []uint64 {
+// Alloc allocates n zeroed words.
+func Alloc(n int) []uint64 {
 	if n*8 >= hugeFrom {
 		if t := mapWords(n); t != nil {
 			return t
@@ -16,8 +18,8 @@ func newTable(n int) []uint64 {
 	return make([]uint64, n)
 }
 
-// freeTable gives back a table made by newTable; it must not be used any more.
-func freeTable(t []uint64) {
+// Free gives back a table made by Alloc; it must not be used any more.
+func Free(t []uint64) {
 	if len(t)*8 >= hugeFrom {
 		unmapWords(t)
 	}
@@ -30,3 +32,7 @@ func wordsOf(b []byte) []uint64 {
 func bytesOf(t []uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(t))), len(t)*8)
 }
+
+// Drop gives back the memory of part of a table. Its contents are lost; the part
+// must not be used any more.
+func Drop(t []uint64) { dropWords(t) }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package modelcheck
+package hugemem
 
 func mapWords(int) []uint64 { return nil }
 

@@ -1,4 +1,4 @@
-package modelcheck
+package hugemem
 
 import "golang.org/x/sys/unix"
 
