@@ -88,11 +88,13 @@ func rumur(dir string, s size, symmetry string, runs int) (peerRun, error) {
 	if err != nil {
 		return peerRun{}, err
 	}
-	consts := fmt.Sprintf("const M: %d; W: %d; C: %d; R: %d;", s.p[0], s.p[1], s.p[2], s.p[3])
-	if strings.HasPrefix(model, "b3") {
-		consts = fmt.Sprintf("const M: %d; W: %d; C: %d; L: %d; V: %d;", s.p[0], s.p[1], s.p[2], s.p[3], 1+s.p[2]+s.p[3])
-	}
-	text := regexp.MustCompile(`(?m)^const .*?(; --.*)?$`).ReplaceAllString(string(src), consts)
+	values := map[string]int{"M": s.p[0], "W": s.p[1], "C": s.p[2], "R": s.p[3], "L": s.p[3], "V": 1 + s.p[2] + s.p[3], "CHECK": 0}
+	head, rest, _ := strings.Cut(string(src), "\ntype")
+	head = regexp.MustCompile(`\b([A-Z]+): \d+;`).ReplaceAllStringFunc(head, func(c string) string {
+		name, _, _ := strings.Cut(c, ":")
+		return fmt.Sprintf("%s: %d;", name, values[name])
+	})
+	text := head + "\ntype" + rest
 	if err := os.WriteFile(filepath.Join(dir, "m.m"), []byte(text), 0o600); err != nil {
 		return peerRun{}, err
 	}
