@@ -1,6 +1,8 @@
 package specs
 
 import (
+	"reflect"
+
 	"github.com/relplan/relplan/internal/yamlx"
 	"github.com/relplan/relplan/specs/ast"
 )
@@ -254,4 +256,15 @@ func wordsIn(s string) []string {
 		}
 	}
 	return out
+}
+
+// valueBodies replaces the pointers that decoding needs by the values that the
+// tree promises: *ast.AtMostOnce becomes ast.AtMostOnce.
+func (d *decoder) valueBodies() {
+	for _, p := range d.spec.Promises {
+		p.Body = reflect.ValueOf(p.Body).Elem().Interface().(ast.Sentence)
+	}
+	for _, p := range d.spec.MustBePossible {
+		p.Body = reflect.ValueOf(p.Body).Elem().Interface().(ast.Reachable)
+	}
 }

@@ -191,6 +191,7 @@ func (d *decoder) run(v variantNode, o Options) *ast.Spec {
 	if !d.l.HasErrors() {
 		d.finish()
 		d.lint()
+		d.valueBodies()
 	}
 	return d.spec
 }

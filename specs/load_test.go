@@ -3,6 +3,7 @@ package specs
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/relplan/relplan/internal/diag"
@@ -35,6 +36,9 @@ func TestEverySpecLoads(t *testing.T) {
 			continue
 		}
 		for _, v := range s.Variants() {
+			if reflect.TypeOf(v.Promises[0].Body).Kind() != reflect.Struct {
+				t.Errorf("%s: a promise is not a value", f)
+			}
 			if len(v.Promises) == 0 {
 				t.Errorf("%s %s: no promise", f, v.Variant)
 			}

@@ -23,7 +23,8 @@ type Promise struct {
 // Class of the promise.
 func (p *Promise) Class() Class { return p.Body.Class() }
 
-// Sentence is the typed content of a promise.
+// Sentence is the typed content of a promise: one of the structs below, as a
+// value, not a pointer.
 type Sentence interface{ Class() Class }
 
 // Mode of a check.
@@ -276,7 +277,8 @@ type Possibility struct {
 	Body Reachable
 }
 
-// Reachable is the typed content of a possibility.
+// Reachable is the typed content of a possibility: one of the structs below, as
+// a value.
 type Reachable interface{ reachable() }
 
 type (
