@@ -190,10 +190,10 @@ func (r *recorder) build(s *Sim) {
 			tau = float64(e.Deadline)
 		}
 		n := &s.nodes[e.To]
-		if c := n.cfg; c.Servers > 0 {
+		if c := n.cfg; c.Servers > 0 && c.Order == FIFO {
 			w := n.mean + float64(c.Slope)
 			r.limit[e.To] = math.Max(r.limit[e.To], math.Max(float64(4*c.Servers), float64(c.Servers)*tau/w))
-		} else {
+		} else { // under LIFO old work at the bottom does no harm
 			r.limit[e.To] = math.Inf(1)
 		}
 		slow = math.Max(slow, tau)
@@ -337,6 +337,19 @@ func (r *recorder) dead() bool {
 	return end-first > noise && mid > first && end > mid
 }
 
+// drains: the backlog has shrunk over the last third of the run by more than
+// chance. Such a run is slow, not lost.
+func (r *recorder) drains() bool {
+	k := len(r.series) / 3
+	if k < 2 {
+		return false
+	}
+	_, _, attempts := r.over(k)
+	last := len(r.series) - 1
+	fall := float64(r.series[last-k+1].Backlog) - float64(r.series[last].Backlog)
+	return fall > 4*math.Sqrt(float64(2*attempts))
+}
+
 func (r *recorder) result(s *Sim, seed uint64) *Result {
 	res := &Result{Seed: seed, Fate: r.fate, Ended: time.Duration(s.now), Trigger: time.Duration(s.ended),
 		Events: s.events, Stale: s.stale, Series: r.series, Bucket: time.Duration(r.bucket), Latency: r.latency,
@@ -357,13 +370,13 @@ func (r *recorder) result(s *Sim, seed uint64) *Result {
 		switch {
 		case r.healthy(s):
 			res.Fate = Recovered
-		case float64(good) < 0.5*float64(offered):
+		case float64(good) < 0.5*float64(offered) && !r.drains():
 			res.Fate = Collapsed
 		default:
 			res.Fate = Undecided
 		}
 	case r.fate == Undecided && r.bucket > 0 && s.active == 0:
-		if offered, good, _ := r.over(r.window); float64(good) < 0.5*float64(offered) {
+		if offered, good, _ := r.over(r.window); float64(good) < 0.5*float64(offered) && !r.drains() {
 			res.Fate = Collapsed
 		}
 	}
