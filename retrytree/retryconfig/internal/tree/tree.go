@@ -160,3 +160,11 @@ func (n *Node) walk(path []string, f func([]string, *Node) bool) {
 		it.walk(append(path, "-"), f)
 	}
 }
+
+// Items0 gives the first item of a sequence, or nil.
+func (n *Node) Items0() *Node {
+	if l := n.List(); len(l) > 0 {
+		return l[0]
+	}
+	return nil
+}

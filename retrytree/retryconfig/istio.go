@@ -1,0 +1,306 @@
+package retryconfig
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/relplan/relplan/retrytree/retryconfig/internal/tree"
+)
+
+const istioGroup = "networking.istio.io"
+
+// istioReader reads VirtualService routes with the mesh default and the budgets of
+// DestinationRules in the same file.
+// Source: istio.io/api v1.32.0, pilot/pkg/networking/core/route/retry of istio/istio.
+var istioReader = &Reader{
+	Name:    "istio",
+	Title:   "Istio VirtualService, DestinationRule, MeshConfig",
+	Objects: []string{"VirtualService", "DestinationRule", "IstioOperator", "MeshConfig"},
+	Samples: []Reading{{Setting: "spec.http[].retries.attempts", Counts: "after the first", Name: "vs.yaml", Text: `apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: a}
+spec:
+  hosts: [a]
+  http:
+  - timeout: 10s
+    retries:
+      attempts: @N@
+    route: [{destination: {host: a}}]
+`}},
+	claims: func(d *doc) bool {
+		return d.group == istioGroup || d.is("install.istio.io", "IstioOperator") || d.root.Get("meshConfig").Is(tree.Map) ||
+			d.root.Get("defaultHttpRetryPolicy").Is(tree.Map)
+	},
+	read: readIstio,
+}
+
+// istioDefault is the retry policy of a route without a retries block.
+var istioDefault = []string{"connect-failure", "refused-stream", "unavailable", "cancelled", "retriable-status-codes"}
+
+// istioMesh is the default policy in force in a file.
+type istioMesh struct {
+	policy *tree.Node // of MeshConfig, nil: the built-in one
+}
+
+func readIstio(in *input, own []*doc) {
+	var mesh istioMesh
+	for _, d := range own {
+		for _, mc := range []*tree.Node{d.root.Get("spec", "meshConfig"), d.root.Get("meshConfig"), d.root} {
+			if p := mc.Get("defaultHttpRetryPolicy"); p.Is(tree.Map) {
+				mesh.policy = p
+				h := in.hop("istio.MeshConfig", "mesh default", p.At())
+				in.istioPolicy(h, p, nil, mesh)
+				break
+			}
+		}
+	}
+	budgets := map[string]*Budget{}
+	for _, d := range own {
+		if d.kind == "DestinationRule" {
+			in.destinationRule(d, budgets)
+		}
+	}
+	for _, d := range own {
+		if d.kind == "VirtualService" {
+			in.virtualService(d, mesh, budgets)
+		}
+	}
+}
+
+// istioDuration is the Go spelling of at least 1 ms in whole milliseconds.
+var istioGrammar = grammar{"a Go duration such as 250ms, 2s or 1m30s, at least 1ms", func(s string, q bool) (time.Duration, error) {
+	d, err := goDuration(s, q)
+	switch {
+	case err != nil:
+		return 0, err
+	case d < time.Millisecond:
+		return 0, errors.New("below 1ms")
+	case d%time.Millisecond != 0:
+		return 0, errors.New("not in whole milliseconds")
+	}
+	return d, nil
+}}
+
+var istioRouteKeys = []string{"name", "match", "route", "redirect", "directResponse", "delegate", "rewrite", "timeout", "retries", "fault", "mirror", "mirrors",
+	"mirrorPercentage", "mirrorPercent", "mirror_percent", "corsPolicy", "headers"}
+
+func (in *input) virtualService(d *doc, mesh istioMesh, budgets map[string]*Budget) {
+	for i, r := range d.root.Get("spec", "http").List() {
+		if r.Has("redirect") || r.Has("directResponse") || r.Has("delegate") || !r.Is(tree.Map) {
+			continue
+		}
+		name := r.Get("name").Str()
+		if name == "" {
+			name = strconv.Itoa(i)
+		}
+		at := r.At()
+		if e := r.Entry("retries"); e != nil {
+			at = e.KeyPos
+		}
+		h := in.hop("istio.VirtualService", d.id()+"#"+name, at)
+		in.unknownKeys(r, h, "a route", istioRouteKeys...)
+		h.Methods = istioMethods(r.Get("match"))
+		for _, dst := range r.Get("route").List() {
+			if w := dst.Get("weight"); w.Str() == "0" {
+				continue
+			}
+			if host := dst.Get("destination", "host").Str(); host != "" {
+				h.To = append(h.To, qualify(host, d.ns()))
+			}
+		}
+		timeout := in.duration(h, "timeout", r.Get("timeout"), istioGrammar)
+		if r.Get("fault").Is(tree.Map) && (timeout != nil || r.Has("retries")) {
+			in.fact("fault-injection-disables", r.Entry("fault").KeyPos, h, "timeouts and retries of a route are off while it injects faults")
+		}
+		if f := r.Get("fault"); f.Is(tree.Map) {
+			h.attempts(1)
+			h.Written = "fault injection: no retries, no timeout"
+			continue
+		}
+		if r.Has("retries") && !r.Get("retries").Missing() {
+			in.istioPolicy(h, r.Get("retries"), timeout, mesh)
+		} else {
+			in.istioNoBlock(h, timeout, mesh)
+		}
+		for _, host := range h.To {
+			if b := budgets[host]; b != nil {
+				h.Budget = b
+			}
+		}
+		in.istioExposure(h, d)
+	}
+}
+
+// istioExposure notes who is affected by an object that binds gateways only.
+func (in *input) istioExposure(h *Hop, d *doc) {
+	gws := d.root.Get("spec", "gateways").List()
+	if len(gws) == 0 {
+		return
+	}
+	for _, g := range gws {
+		if g.Str() == "mesh" {
+			return
+		}
+	}
+	h.note("the object binds gateways only: callers inside the mesh keep the mesh default of 2 more attempts")
+}
+
+// qualify writes a host as Istio resolves it.
+func qualify(host, ns string) string {
+	if !strings.Contains(host, ".") && !strings.Contains(host, "*") {
+		return host + "." + ns + ".svc.cluster.local"
+	}
+	return host
+}
+
+// istioMethods gives the methods of the matches, or nil when one match takes all.
+func istioMethods(match *tree.Node) []string {
+	var out []string
+	for _, m := range match.List() {
+		me := m.Get("method")
+		if me == nil {
+			return nil
+		}
+		v := me.First("exact", "regex", "prefix").Str()
+		if v == "" {
+			return nil
+		}
+		out = append(out, strings.FieldsFunc(v, func(r rune) bool { return !(r >= 'A' && r <= 'Z') })...)
+	}
+	return out
+}
+
+// istioNoBlock is a route without a retries block: the mesh default.
+func (in *input) istioNoBlock(h *Hop, timeout *time.Duration, mesh istioMesh) {
+	if mesh.policy != nil {
+		in.istioPolicy(h, mesh.policy, timeout, mesh)
+		h.Hidden = append(h.Hidden, "the retry policy comes from the mesh configuration")
+		return
+	}
+	h.Default = true
+	h.Attempts = ip(3)
+	h.Written = "no retries block: mesh default of 2 after the first"
+	h.hidden("2 more attempts on %s (older releases also on 503)", strings.Join(istioDefault, ","))
+	h.Waits = envoyBackoff(envoyBase, 0)
+	in.envoyHop(h, envoyPolicy{conditions: istioDefault}, nil, timeout)
+	in.fact("implicit-default-retry", tree.Pos{}, h, "nobody wrote retries, still a call makes up to 3 attempts (mesh default)").Value = "3"
+}
+
+var istioRetryKeys = []string{"attempts", "perTryTimeout", "retryOn", "retryRemoteLocalities", "retryIgnorePreviousHosts", "backoff"}
+
+// istioPolicy is a written HTTPRetry.
+func (in *input) istioPolicy(h *Hop, r *tree.Node, timeout *time.Duration, mesh istioMesh) {
+	in.unknownKeys(r, h, "retries", istioRetryKeys...)
+	n := in.count(h, "attempts", r.Get("attempts"), number{Min: 0, Max: 1<<31 - 1, Floats: true})
+	perTry := in.duration(h, "perTryTimeout", r.Get("perTryTimeout"), istioGrammar)
+	backoff := in.duration(h, "backoff", r.Get("backoff"), istioGrammar)
+	if r.Has("attempts") && n == nil {
+		return // refused or filled in outside
+	}
+	h.retries("attempts", n, 0)
+	if or(n, 0) == 0 {
+		in.istioOff(h, r, timeout)
+		return
+	}
+	p := in.istioConditions(h, r)
+	h.Waits = envoyBackoff(or(backoff, envoyBase), 0)
+	h.Waits.Explicit = backoff != nil
+	in.envoyHop(h, p, perTry, timeout)
+}
+
+// istioOff is a block that switches retries off.
+func (in *input) istioOff(h *Hop, r *tree.Node, timeout *time.Duration) {
+	h.Written += ", retries are off"
+	h.OverallKnown = true
+	if timeout != nil {
+		h.Overall = timeout
+	}
+	for _, k := range []string{"perTryTimeout", "retryOn", "retryRemoteLocalities"} {
+		if e := r.Entry(k); e != nil {
+			in.fact("dead-retry-policy", e.KeyPos, h, "a retries block without attempts switches retries off, so %s has no effect (and the admission check refuses it)", k)
+			in.fact("invalid-policy-rejected", e.KeyPos, h, "the admission check refuses %s while attempts is 0", k)
+			return
+		}
+	}
+}
+
+// istioConditions reads retryOn; status codes may stand among the conditions.
+func (in *input) istioConditions(h *Hop, r *tree.Node) envoyPolicy {
+	on := r.Get("retryOn")
+	p := envoyPolicy{at: on.At()}
+	list := words(on, ",")
+	if len(list) == 0 {
+		p.conditions = istioDefault
+		h.hidden("retryOn absent: %s; an answer of 500 or 503 is not retried", strings.Join(istioDefault, ","))
+		p.at = tree.Pos{}
+		return p
+	}
+	conds, codes := splitCodes(list)
+	p.conditions = in.unknownConditions(h, conds, on.At(), "the admission check refuses it, Envoy skips it")
+	p.codes = codes
+	if len(codes) > 0 {
+		p.conditions = append(p.conditions, "retriable-status-codes")
+	}
+	if on.Is(tree.Seq) {
+		in.refuse(h, on.At(), "retryOn: found a list, expected one text with commas")
+	}
+	return p
+}
+
+// destinationRule reads what bounds the retries of a host.
+func (in *input) destinationRule(d *doc, budgets map[string]*Budget) {
+	host := qualify(d.root.Get("spec", "host").Str(), d.ns())
+	policies := []*tree.Node{d.root.Get("spec", "trafficPolicy")}
+	for _, s := range d.root.Get("spec", "subsets").List() {
+		policies = append(policies, s.Get("trafficPolicy"))
+	}
+	for i, tp := range policies {
+		if b := in.trafficPolicy(tp); b != nil && (i == 0 || budgets[host] == nil) {
+			budgets[host] = b
+		}
+		for _, pl := range tp.Get("portLevelSettings").List() {
+			in.trafficPolicy(pl)
+		}
+	}
+}
+
+func (in *input) trafficPolicy(tp *tree.Node) *Budget {
+	max, budget := tp.Get("connectionPool", "http", "maxRetries"), tp.Get("retryBudget")
+	if budget.Is(tree.Map) {
+		b := &Budget{Kind: "ratio", Ratio: 0.2, MinConcurrency: 3, Line: budget.Pos.Line}
+		if v, err := strconv.ParseFloat(budget.Get("percent").Str(), 64); err == nil {
+			b.Ratio = v / 100
+		}
+		if v, err := counts.parse(orNull(budget.Get("minRetryConcurrency"))); err == nil {
+			b.MinConcurrency = v
+		}
+		if max != nil {
+			in.fact("shadowed-config", max.At(), nil, "maxRetries %s has no effect beside retryBudget", max.Str()).Value = max.Str()
+		}
+		return b
+	}
+	v, err := counts.parse(orNull(max))
+	if max == nil {
+		if tp.Is(tree.Map) {
+			in.fact("unlimited-retry-concurrency", tp.At(), nil, "no maxRetries and no retryBudget: up to 4294967295 retries at once for each proxy")
+		}
+		return nil
+	}
+	if err == nil && v == 0 {
+		in.fact("unlimited-retry-concurrency", max.At(), nil, "maxRetries 0 counts as unset: up to 4294967295 retries at once for each proxy")
+	}
+	if err == nil && v > 0 {
+		return &Budget{Kind: "concurrency", Concurrency: v, Line: max.Pos.Line}
+	}
+	return nil
+}
+
+// orNull gives an absent node a body, so that it can be parsed and fail.
+func orNull(n *tree.Node) *tree.Node {
+	if n == nil {
+		return &tree.Node{}
+	}
+	return n
+}
