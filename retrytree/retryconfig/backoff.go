@@ -34,10 +34,11 @@ type Backoff struct {
 	Floor, Ceiling  time.Duration // bounds after jitter; 0: none
 	Jitter          bool          // waits of two clients differ
 
-	Open     bool   // the schedule is not published or not in the file: sums are not known
-	Source   string // formula, in words
-	Explicit bool   // the file writes the wait (or writes that there is none)
-	Line     int    // where it stands, 0 when it is a default
+	Elsewhere bool   // the next attempt goes to another server, so that no wait is usual
+	Open      bool   // the schedule is not published or not in the file: sums are not known
+	Source    string // formula, in words
+	Explicit  bool   // the file writes the wait (or writes that there is none)
+	Line      int    // where it stands, 0 when it is a default
 }
 
 // value is wait n before jitter, saturating.

@@ -176,3 +176,12 @@ func unsafeMethod(m string) bool {
 	}
 	return false
 }
+
+// hostOf gives host:port of a URL, or the text itself.
+func hostOf(u string) string {
+	if _, rest, ok := strings.Cut(u, "://"); ok {
+		u = rest
+	}
+	u, _, _ = strings.Cut(u, "/")
+	return u
+}

@@ -23,7 +23,7 @@ type Reading struct {
 }
 
 // readers are all readers, in the order of the table of readings.
-var readers = []*Reader{istioReader, envoyReader, grpcReader}
+var readers = []*Reader{istioReader, envoyReader, grpcReader, gwapiReader, btpReader, linkerdReader, nginxReader, ingressNginxReader, kongReader, traefikReader, haproxyReader, caddyReader, apisixReader}
 
 // Readers lists all readers.
 func Readers() []*Reader { return readers }
