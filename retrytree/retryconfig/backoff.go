@@ -12,10 +12,11 @@ type Growth uint8
 const (
 	NoWait Growth = iota
 	Constant
-	Linear      // base*n
-	Exponential // base*factor^(n-1)
-	Listed      // the list, whose last value repeats
-	Quartic     // n^4 + base, as in Sidekiq
+	Linear       // base*n
+	Exponential  // base*factor^(n-1)
+	Listed       // the list, whose last value repeats
+	Quartic      // n^4 + base, as in Sidekiq
+	Decorrelated // base*(f(t_n)-f(t_n-1))/1.4, f(t) = 2^t*tanh(sqrt(4t)), t_n in [n-1, n): Polly's decorrelated jitter
 )
 
 // Backoff describes the waits between attempts. Wait n stands before attempt n+1.
@@ -87,6 +88,10 @@ func scale(d time.Duration, f float64) time.Duration {
 
 // Wait gives the smallest and the largest wait before attempt n+1 (n from 1).
 func (b *Backoff) Wait(n int64) (low, high time.Duration) {
+	if b.Growth == Decorrelated {
+		_, high = b.decorrelated(n)
+		return 0, high
+	}
 	v := b.value(n)
 	low, high = v, v
 	if b.Low != 0 || b.High != 0 {
@@ -114,6 +119,9 @@ func (b *Backoff) Sum(n int64) (low, high time.Duration) {
 	if n <= 0 || b.Growth == NoWait && b.AddHigh == 0 && b.Floor == 0 {
 		return 0, 0
 	}
+	if b.Growth == Decorrelated {
+		return b.decorrelated(n)
+	}
 	if b.Growth == Constant {
 		l, h := b.Wait(1)
 		return mulDur(l, n), mulDur(h, n)
@@ -127,6 +135,19 @@ func (b *Backoff) Sum(n int64) (low, high time.Duration) {
 		if low == maxDuration {
 			return low, maxDuration
 		}
+	}
+	return low, high
+}
+
+// decorrelated sums telescope: n waits lie between f(n-1) and f(n) times base/1.4.
+func (b *Backoff) decorrelated(n int64) (low, high time.Duration) {
+	f := func(t float64) time.Duration {
+		return scale(b.Base, math.Exp2(min(t, 80))*math.Tanh(math.Sqrt(4*t))/1.4)
+	}
+	low, high = f(float64(n-1)), f(float64(n))
+	if b.Max > 0 {
+		limit := mulDur(b.Max, n)
+		low, high = min(low, limit), min(high, limit)
 	}
 	return low, high
 }

@@ -1,0 +1,116 @@
+package retryconfig
+
+import (
+	"strings"
+
+	"github.com/relplan/relplan/retrytree/retryconfig/internal/tree"
+)
+
+// props are the settings of one Spring (or Quarkus, or Kafka) document, flattened, with
+// relaxed names: max-attempts, maxAttempts and MAX_ATTEMPTS are one.
+type props []tree.Prop
+
+func canon(s string) string {
+	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(s))
+}
+
+// hasPrefix reports whether the path starts with the segments, names relaxed; a
+// segment * takes any name.
+func hasPrefix(path []string, prefix ...string) bool {
+	if len(path) < len(prefix) {
+		return false
+	}
+	for i, p := range prefix {
+		if p != "*" && canon(path[i]) != canon(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// sub gives the settings below a dotted prefix, without it.
+func (p props) sub(dotted string) props {
+	prefix := strings.Split(dotted, ".")
+	var out props
+	for _, x := range p {
+		if len(x.Path) > len(prefix) && hasPrefix(x.Path, prefix...) {
+			out = append(out, tree.Prop{Path: x.Path[len(prefix):], Value: x.Value})
+		}
+	}
+	return out
+}
+
+// get gives the setting at a dotted path, or nil; the last one wins.
+func (p props) get(dotted string) *tree.Node {
+	path := strings.Split(dotted, ".")
+	for i := len(p) - 1; i >= 0; i-- {
+		if len(p[i].Path) == len(path) && hasPrefix(p[i].Path, path...) {
+			return p[i].Value
+		}
+	}
+	return nil
+}
+
+// list gives a setting that is a list: items a.0, a.1, or one text with commas.
+func (p props) list(dotted string) []string {
+	if n := p.get(dotted); n != nil {
+		return words(n, ",")
+	}
+	var out []string
+	for _, x := range p.sub(dotted) {
+		if len(x.Path) == 1 {
+			out = append(out, x.Value.Str())
+		}
+	}
+	return out
+}
+
+// names lists the first segments in file order.
+func (p props) names() []string {
+	var out []string
+	for _, x := range p {
+		if !contains(out, x.Path[0]) {
+			out = append(out, x.Path[0])
+		}
+	}
+	return out
+}
+
+// at is the place of the first setting.
+func (p props) at() tree.Pos {
+	if len(p) == 0 {
+		return tree.Pos{}
+	}
+	return p[0].Value.Pos
+}
+
+// propDocs gives the documents of a flat or nested settings file.
+func (in *input) propDocs() []props {
+	if in.flat == nil && in.syn != synProperties {
+		in.flat = [][]tree.Prop{}
+		for _, d := range in.docs {
+			if d.version == "" && d.root.Is(tree.Map) {
+				in.flat = append(in.flat, d.root.Flatten())
+			}
+		}
+	}
+	var out []props
+	for _, f := range in.flat {
+		out = append(out, props(f))
+	}
+	return out
+}
+
+// anyProp reports a setting below one of the dotted prefixes in any document.
+func (in *input) anyProp(prefixes ...string) bool {
+	for _, d := range in.propDocs() {
+		for _, x := range d {
+			for _, p := range prefixes {
+				if hasPrefix(x.Path, strings.Split(p, ".")...) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
