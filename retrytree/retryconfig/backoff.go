@@ -12,11 +12,12 @@ type Growth uint8
 const (
 	NoWait Growth = iota
 	Constant
-	Linear       // base*n
-	Exponential  // base*factor^(n-1)
-	Listed       // the list, whose last value repeats
-	Quartic      // n^4 + base, as in Sidekiq
-	Decorrelated // base*(f(t_n)-f(t_n-1))/1.4, f(t) = 2^t*tanh(sqrt(4t)), t_n in [n-1, n): Polly's decorrelated jitter
+	Linear          // base*n
+	Exponential     // base*factor^(n-1)
+	Listed          // the list, whose last value repeats
+	ExponentialLess // base*(factor^n - 1), as in the Azure SDKs
+	Quartic         // n^4 + base, as in Sidekiq
+	Decorrelated    // base*(f(t_n)-f(t_n-1))/1.4, f(t) = 2^t*tanh(sqrt(4t)), t_n in [n-1, n): Polly's decorrelated jitter
 )
 
 // Backoff describes the waits between attempts. Wait n stands before attempt n+1.
@@ -59,6 +60,8 @@ func (b *Backoff) value(n int64) time.Duration {
 			f = 2
 		}
 		v = scale(b.Base, math.Pow(f, float64(n-1)))
+	case ExponentialLess:
+		v = scale(b.Base, math.Pow(b.Factor, float64(n))-1)
 	case Listed:
 		if len(b.List) == 0 {
 			return 0

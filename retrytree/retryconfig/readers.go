@@ -24,7 +24,8 @@ type Reading struct {
 
 // readers are all readers, in the order of the table of readings.
 var readers = []*Reader{istioReader, envoyReader, grpcReader, gwapiReader, btpReader, linkerdReader, nginxReader, ingressNginxReader, kongReader, traefikReader, haproxyReader, caddyReader, apisixReader,
-	resilience4jReader, springGatewayReader, springMessagingReader, kafkaReader, microprofileReader, dotnetReader}
+	resilience4jReader, springGatewayReader, springMessagingReader, kafkaReader, microprofileReader, dotnetReader,
+	awsConfigReader, cloudformationReader, aslReader}
 
 // Readers lists all readers.
 func Readers() []*Reader { return readers }

@@ -30,7 +30,7 @@ var springGatewayReader = &Reader{
 	read: func(in *input, _ []*doc) {
 		for _, d := range in.propDocs() {
 			for _, p := range scgPrefixes {
-				if sub := d.sub(p); len(sub) > 0 && (sub.get("x") == nil) {
+				if sub := d.sub(p); len(sub) > 0 {
 					in.springGateway(sub)
 				}
 			}
