@@ -66,7 +66,7 @@ func mentions(src []byte) bool {
 }
 
 var hint = regexp.MustCompile(`(?i)retr[iy]|attempt|hedg|redeliver|redrive|max_?deliver|delivery-limit|deliver|backoff|kind|services?:|proxy_pass|reverse_proxy|` +
-	`[a-z]+_pass|upstream|AWS::|States|backend|listen|producer|Route|virtual_?hosts|consumer|AttemptTimeout|TotalRequestTimeout|jobs:|apiVersion`)
+	`[a-z]+_pass|upstream|AWS::|States|backend|listen|producer|Route|virtual_?hosts|consumer|AttemptTimeout|TotalRequestTimeout|jobs:|apiVersion|bootstrap|acks|queue|durable|ack_|timeout`)
 
 // generated are files whose words say nothing about retries.
 var generated = map[string]bool{"package.json": true, "package-lock.json": true, "pnpm-lock.yaml": true, "yarn.lock": true, "composer.json": true,

@@ -25,7 +25,9 @@ type Reading struct {
 // readers are all readers, in the order of the table of readings.
 var readers = []*Reader{istioReader, envoyReader, grpcReader, gwapiReader, btpReader, linkerdReader, nginxReader, ingressNginxReader, kongReader, traefikReader, haproxyReader, caddyReader, apisixReader,
 	resilience4jReader, springGatewayReader, springMessagingReader, kafkaReader, microprofileReader, dotnetReader,
-	awsConfigReader, cloudformationReader, aslReader}
+	awsConfigReader, cloudformationReader, aslReader,
+	contourReader, kumaReader, consulReader, emissaryReader, glooReader, daprReader, jobReader, argoReader, tektonReader, gitlabReader, githubReader,
+	rabbitReader, natsReader, azureReader, knativeReader}
 
 // Readers lists all readers.
 func Readers() []*Reader { return readers }
