@@ -104,3 +104,28 @@ func cpu(b *testing.B) float64 {
 	}
 	return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
 }
+
+// BenchmarkCompile is the time from a program to a model, and BenchmarkVerdict
+// from a program to all its verdicts with all reductions.
+func BenchmarkCompile(b *testing.B) {
+	for _, p := range protocols {
+		b.Run(p.name, func(b *testing.B) {
+			for range b.N {
+				compile(b, p.ir())
+			}
+		})
+	}
+}
+
+func BenchmarkVerdict(b *testing.B) {
+	for _, p := range protocols {
+		b.Run(p.name, func(b *testing.B) {
+			for range b.N {
+				m := compile(b, p.ir())
+				if _, err := modelcheck.Check(context.Background(), m, m.Properties(), modelcheck.Options{NoHistories: true}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
