@@ -120,6 +120,9 @@ func (s *search) judge(ctx context.Context, r *Result) error {
 			}
 			pr.History = h
 		}
+		if q != nil && s.opt.LeastFaults {
+			pr.LeastFaults = s.leastFaults(ctx, *q)
+		}
 		r.Properties = append(r.Properties, pr)
 	}
 	return nil

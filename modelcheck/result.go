@@ -34,6 +34,8 @@ type Options struct {
 	Shortest bool
 	// NoHistories skips the search for readable histories: the verdicts only.
 	NoHistories bool
+	// LeastFaults also finds the smallest budgets that break each broken promise.
+	LeastFaults bool
 	// Progress is called about five times a second from one goroutine.
 	Progress func(Progress)
 }
@@ -80,6 +82,10 @@ type PropertyResult struct {
 	Verdict Verdict
 	// History breaks the property (or, for a Reach that holds, shows it).
 	History *History
+	// LeastFaults lists, with Options.LeastFaults, the smallest budgets that
+	// suffice for such a history: no part of one is enough. An empty map means
+	// that no fault is needed; nil that the space was too large to tell.
+	LeastFaults []map[string]int
 	// Reason says why the verdict is Unknown.
 	Reason string
 }

@@ -100,10 +100,14 @@ func (s *search) close() { s.set.close() }
 // bytes is the memory of the state set and the queue.
 func (s *search) bytes() int64 { return s.set.bytes() + s.queue.bytes.Load() }
 
-// room tells whether the table may have the given size. The queue is a third
-// owner of memory; everything else is small.
+// room tells whether the table may have the given size, with a chunk more for
+// each worker. Everything else that a search keeps is small.
 func (s *search) room(table int64) bool {
-	return s.opt.MemoryLimit <= 0 || table+s.queue.bytes.Load() <= s.opt.MemoryLimit
+	if s.opt.MemoryLimit <= 0 {
+		return true
+	}
+	chunks := int64(s.opt.Workers*s.queue.words) * chunkStates * 8
+	return table+s.queue.bytes.Load()+chunks <= s.opt.MemoryLimit
 }
 
 // halt stops the search; the first reason counts.

@@ -89,11 +89,12 @@ func fingerprint(s []uint64) uint64 {
 func (t *stateSet) enter() bool {
 	for {
 		t.mu.RLock()
-		if t.used.Load() <= t.limit {
+		fits := t.room(t.bytes())
+		if fits && t.used.Load() <= t.limit {
 			return true
 		}
 		t.mu.RUnlock()
-		if !t.grow() {
+		if !fits || !t.grow() {
 			return false
 		}
 	}
