@@ -305,7 +305,11 @@ func (w *worker) flush(initial bool) {
 		}
 		w.s.transitions.Add(uint64(n + len(x.cuts)))
 	}
-	if w.sym != nil {
+	if w.sym != nil && w.sym.word != nil {
+		for i, s := range x.buf[:n] {
+			x.buf[i] = w.sym.canonicalWord(s)
+		}
+	} else if w.sym != nil {
 		for i := range n {
 			w.sym.canonical(x.buf[i*x.words:][:x.words:x.words])
 		}

@@ -27,6 +27,7 @@ type symmetry struct {
 	other  []uint64 // bits of a state that no permutation moves or renames
 	nodes  int
 	labels int // constants used so far
+	word   *wordSymmetry
 
 	// scratch
 	vals  []uint64 // by segment and element
@@ -40,6 +41,10 @@ type symmetry struct {
 	out   []uint64
 	best  []uint64
 	ties  tieSearch
+	one   [1]uint64
+
+	val       [maxElements]uint64 // of canonicalWord
+	wordEdges [maxElements]edge
 }
 
 // activeSet is a set whose elements are permuted: nodes base .. base+n-1.
@@ -127,6 +132,7 @@ func newSymmetry(sh *Shape, props []Property, noReduction bool) *symmetry {
 		return nil
 	}
 	y.compile(nodeOf)
+	y.word = newWordSymmetry(y)
 	return y.fork()
 }
 
@@ -373,8 +379,7 @@ func (y *symmetry) colour(st []uint64) {
 					y.join(uint8(node), ref.base+uint8(t), ref.label)
 				}
 			}
-			y.col[node] += (v + seg.salt) * 0x9e3779b97f4a7c15
-			y.col[node] ^= y.col[node] >> 29
+			y.col[node] += ownColour(v, seg.salt)
 		}
 	}
 	for k := range y.roots {
@@ -430,12 +435,28 @@ func (y *symmetry) readTable(st []uint64, t *tableGroup) {
 	}
 }
 
+// ownColour turns the bits of a segment into a colour. It is not linear, so that
+// sums over several segments stay apart.
+func ownColour(v, salt uint64) uint64 {
+	x := (v ^ salt) * 0x9e3779b97f4a7c15
+	return (x ^ x>>32) * 0xd6e8feb86659fd93
+}
+
+// neighbour spreads what a node sees along one edge.
+func neighbour(x uint64) uint64 {
+	x = (x ^ x>>32) * 0xbf58476d1ce4e5b9
+	return x ^ x>>29
+}
+
+// refined joins a colour with the sum of what the node sees.
+func refined(col, sig uint64) uint64 { return col*0xff51afd7ed558ccd + sig }
+
 // round refines every colour by the colours of the neighbours.
 func (y *symmetry) round() {
 	for i := range y.edges {
 		e := &y.edges[i]
-		y.sig[e.a] += mix(y.col[e.b] + e.label)
-		y.sig[e.b] += mix(y.col[e.a] ^ e.label)
+		y.sig[e.a] += neighbour(y.col[e.b] + e.label)
+		y.sig[e.b] += neighbour(y.col[e.a] ^ e.label)
 	}
 	for i := range y.hyper {
 		h := &y.hyper[i]
@@ -449,7 +470,7 @@ func (y *symmetry) round() {
 	}
 	for i := range y.nodes {
 		if y.deg[i] > 0 {
-			y.col[i] = y.col[i]*0xff51afd7ed558ccd + y.sig[i]
+			y.col[i] = refined(y.col[i], y.sig[i])
 			y.sig[i] = 0
 		}
 	}
@@ -463,16 +484,16 @@ func (y *symmetry) rank() (ties bool) {
 		order := y.order[a.base : a.base+a.n]
 		for i := range order {
 			node := uint8(a.base + i)
-			c := y.col[node]
+			c := y.col[node] >> 6 // the fast form keeps the node in the last bits
 			j := i
-			for ; j > 0 && y.col[order[j-1]] > c; j-- {
+			for ; j > 0 && y.col[order[j-1]]>>6 > c; j-- {
 				order[j] = order[j-1]
 			}
 			order[j] = node
 		}
 		for i, node := range order {
 			y.pos[node] = uint8(i)
-			if i > 0 && y.col[node] == y.col[order[i-1]] && y.deg[node] > 0 {
+			if i > 0 && y.col[node]>>6 == y.col[order[i-1]]>>6 && y.deg[node] > 0 {
 				ties = true
 			}
 		}

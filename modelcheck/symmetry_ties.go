@@ -32,7 +32,7 @@ func (y *symmetry) classes() int {
 	for k := range y.active {
 		a := &y.active[k]
 		for i, node := range y.order[a.base : a.base+a.n] {
-			if i == 0 || y.col[node] != y.col[y.order[a.base+i-1]] {
+			if i == 0 || y.col[node]>>6 != y.col[y.order[a.base+i-1]]>>6 {
 				n++
 			}
 		}
@@ -91,11 +91,11 @@ func (y *symmetry) firstTie() (at, n int) {
 		a := &y.active[k]
 		for i := a.base + 1; i < a.base+a.n; i++ {
 			node := y.order[i]
-			if y.deg[node] == 0 || y.col[node] != y.col[y.order[i-1]] {
+			if y.deg[node] == 0 || y.col[node]>>6 != y.col[y.order[i-1]]>>6 {
 				continue
 			}
 			n = 2
-			for i+n-1 < a.base+a.n && y.col[y.order[i+n-1]] == y.col[node] {
+			for i+n-1 < a.base+a.n && y.col[y.order[i+n-1]]>>6 == y.col[node]>>6 {
 				n++
 			}
 			return i - 1, n
