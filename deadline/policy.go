@@ -146,6 +146,24 @@ func (p Policy) Horizon() (time.Duration, bool) {
 	return h, true
 }
 
+// PerTryFor returns the longest per-try limit with which all attempts of the
+// policy end within the time that remains, whatever the jitter:
+//
+//	(remaining - the largest waits) / attempts
+//
+// false when the waits alone leave nothing, or the attempts have no limit.
+func (p Policy) PerTryFor(remaining time.Duration) (time.Duration, bool) {
+	if p.Overall > 0 {
+		remaining = min(remaining, p.Overall)
+	}
+	_, waits := p.waitSum(p.count() - 1)
+	if p.Attempts == Unlimited || waits >= remaining {
+		return 0, false
+	}
+	each := (remaining - waits) / time.Duration(p.count())
+	return each, each > 0
+}
+
 // Slot is one attempt of a schedule in which every attempt takes all of its
 // per-try limit. Times count from the first attempt.
 type Slot struct {

@@ -108,6 +108,39 @@ func TestFit(t *testing.T) {
 	}
 }
 
+func TestPerTryFor(t *testing.T) {
+	p := Policy{Attempts: 3, PerTry: time.Second, Waits: Backoff{Base: 100 * ms, Jitter: FullJitter}}
+	if d, ok := p.PerTryFor(2 * time.Second); !ok || d != 600*ms {
+		t.Errorf("%v, %v; want 600ms", d, ok)
+	}
+	if _, ok := p.PerTryFor(200 * ms); ok {
+		t.Error("the waits alone take everything")
+	}
+	p.Overall = 800 * ms
+	if d, ok := p.PerTryFor(2 * time.Second); !ok || d != 200*ms {
+		t.Errorf("within the overall limit: %v, %v; want 200ms", d, ok)
+	}
+	if _, ok := (Policy{Attempts: Unlimited}).PerTryFor(time.Hour); ok {
+		t.Error("no limit on the attempts")
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		p := genPolicy().Draw(t, "policy")
+		remaining := time.Duration(rapid.Int64Range(1, 100).Draw(t, "remaining"))
+		d, ok := p.PerTryFor(remaining)
+		if !ok {
+			return
+		}
+		p.PerTry = d
+		if f := p.Fit(remaining); f.FitsHigh != f.Configured {
+			t.Fatalf("%+v: %d attempts fit %v", p, f.FitsHigh, remaining)
+		}
+		p.PerTry++
+		if f := p.Fit(remaining); f.FitsHigh == f.Configured {
+			t.Fatalf("%+v: a longer limit fits too", p)
+		}
+	})
+}
+
 // genPolicy draws policies with small numbers, so that boundaries are hit.
 func genPolicy() *rapid.Generator[Policy] {
 	return rapid.Custom(func(t *rapid.T) Policy {
