@@ -16,7 +16,8 @@ type Entry struct {
 	Path []string
 	// Budget is the length of the deadline.
 	Budget time.Duration
-	// Spent is the part of Budget gone before the last call of Path is made.
+	// Spent is the part of Budget gone when the last service of Path is about
+	// to call; if it calls nobody, when it is called.
 	Spent time.Duration
 	// Margin comes off at every call of Path: time for the answer to travel.
 	Margin time.Duration
@@ -39,6 +40,9 @@ type CallDeadline struct {
 	// no limit and may take everything.
 	Before      time.Duration
 	BeforeKnown bool
+	// Policy is the timing of the outermost layer, with the limits that other
+	// layers impose on it.
+	Policy deadline.Policy
 	// Fit is the room for the attempts; Fit.Limit also respects the overall
 	// limit of the call itself.
 	Fit EdgeFit
@@ -73,7 +77,7 @@ func (g *Graph) PlanDeadlines(entries []Entry) ([]CallDeadline, error) {
 		has[i].d = deadline.Max
 	}
 	onPath := map[int32]*Entry{} // calls of paths, for the margin
-	last := map[int32][]*Entry{} // last calls of paths, for the time spent
+	last := map[int32][]*Entry{} // calls of services that call nobody, for the time spent
 	for i := range entries {
 		e := &entries[i]
 		if err := g.enter(e, has, onPath, last); err != nil {
@@ -95,7 +99,7 @@ func (g *Graph) PlanDeadlines(entries []Entry) ([]CallDeadline, error) {
 				r.tighten(e.Budget-e.Spent, "deadline "+e.Name)
 			}
 			cd := CallDeadline{From: g.nodes[u].Name, To: c.To, Call: int(g.edges[j].call),
-				Remaining: r.d, Limit: r.limit, Before: spent, BeforeKnown: known, Fit: t.fit(r.d)}
+				Remaining: r.d, Limit: r.limit, Before: spent, BeforeKnown: known, Policy: t.policies[0], Fit: t.fit(r.d)}
 			if o := t.policies[0].Overall; o > 0 && o < r.d {
 				cd.Limit = "overall limit"
 				r = allowance{o, "overall limit of " + g.edgeName(j)}
@@ -123,6 +127,11 @@ func (g *Graph) enter(e *Entry, has []allowance, onPath map[int32]*Entry, last m
 		if !ok {
 			return fmt.Errorf("deadline %q runs through %q, which is not in the graph", e.Name, name)
 		}
+		atEnd := i == len(e.Path)-1 && e.Spent > 0
+		if calls := g.first[u] < g.first[u+1]; atEnd && calls {
+			has[u].tighten(e.Budget-e.Spent, "deadline "+e.Name)
+			atEnd = false
+		}
 		if i == 0 {
 			has[u].tighten(e.Budget, "deadline "+e.Name)
 			continue
@@ -136,7 +145,7 @@ func (g *Graph) enter(e *Entry, has []allowance, onPath map[int32]*Entry, last m
 			if old := onPath[j]; old == nil || old.Margin < e.Margin {
 				onPath[j] = e
 			}
-			if i == len(e.Path)-1 && e.Spent > 0 {
+			if atEnd {
 				last[j] = append(last[j], e)
 			}
 		}

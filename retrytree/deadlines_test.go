@@ -42,6 +42,13 @@ func TestPlanDeadlines(t *testing.T) {
 				{"gateway->orders", 300 * ms, "deadline checkout", 0, true, "1/1/1", 0},
 				{"orders->pay", 150 * ms, "deadline checkout", 0, true, "1/1/1", -230 * ms},
 			}},
+		{"C1 as in the order chain: the last service asks for its second attempt", []Node{{Name: "gateway", Calls: []Call{timed("pay", 1, 2*s, 0)}}, {Name: "pay", Calls: []Call{timed("bank", 2, 150*ms, 80*ms)}}},
+			[]Entry{{Name: "checkout", Path: []string{"gateway", "pay"}, Budget: 300 * ms, Spent: 150 * ms}}, []row{
+				{"gateway->pay", 300 * ms, "deadline checkout", 0, true, "1/0/0", 300*ms - 2*s},
+				{"pay->bank", 150 * ms, "deadline checkout", 0, true, "1/1/1", -230 * ms},
+			}},
+		{"a path of one service", []Node{{Name: "pay", Calls: []Call{timed("bank", 1, 150*ms, 0)}}},
+			[]Entry{{Name: "x", Path: []string{"pay"}, Budget: 300 * ms, Spent: 200 * ms}}, []row{{"pay->bank", 100 * ms, "deadline x", 0, true, "1/0/0", -50 * ms}}},
 		{"margins come off on the way", []Node{{Name: "a", Calls: []Call{timed("b", 1, 10*s, 0)}}, {Name: "b", Calls: []Call{timed("c", 1, 10*s, 0)}}, {Name: "c", Calls: []Call{timed("d", 1, s, 0)}}},
 			[]Entry{{Name: "x", Path: []string{"a", "b", "c"}, Budget: 10 * s, Margin: s}}, []row{
 				{"a->b", 10 * s, "deadline x", 0, true, "1/1/1", 0},

@@ -147,7 +147,7 @@ type EdgeTiming struct {
 	// Fast are the attempts that start when each fails at once. They multiply
 	// along a path. Slow are those that start when each hangs until its limit.
 	Fast, Slow Count
-	// PerTry is the limit of one attempt in force; 0 means none.
+	// PerTry is the limit of one attempt of the innermost layer; 0 means none.
 	PerTry time.Duration
 	// Worst is the longest time of the call; false in WorstKnown: no bound.
 	Worst      time.Duration
@@ -175,7 +175,7 @@ func (g *Graph) timingOf(i int32) EdgeTiming {
 	c := g.callOf(i)
 	t := c.timing()
 	et := EdgeTiming{From: g.nodes[e.from].Name, To: c.To, Call: int(e.call), FanOut: c.copies(),
-		Attempts: t.attempts, Fast: t.fast, Slow: t.slow, PerTry: t.perTry(), Fit: t.fit(deadline.Max)}
+		Attempts: t.attempts, Fast: t.fast, Slow: t.slow, PerTry: t.policies[len(t.policies)-1].PerTry, Fit: t.fit(deadline.Max)}
 	et.Worst, et.WorstKnown = t.worst()
 	et.Horizon, et.HorizonKnown = t.horizon()
 	return et

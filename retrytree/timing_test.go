@@ -58,6 +58,9 @@ func TestTimings(t *testing.T) {
 			if d := cmp.Diff(tt.want, got); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
+			if w, _ := g.WorstSlow().Find("b"); w.Attempts.String() != tt.want.Slow {
+				t.Errorf("the slow worst case %v is not the slow count %s", w.Attempts, tt.want.Slow)
+			}
 			if w, _ := g.Worst().Find("b"); w.Attempts.String() != tt.want.Fast {
 				t.Errorf("the worst case %v is not the fast count %s", w.Attempts, tt.want.Fast)
 			}

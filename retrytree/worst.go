@@ -89,6 +89,19 @@ func (g *Graph) Worst() *Worst {
 	return w
 }
 
+// WorstSlow is [Graph.Worst] when every attempt hangs until its own limit ends
+// it, in place of failing at once: fewer attempts start before overall limits,
+// and none after a limit that is not retried. Factors are [EdgeTiming].Slow.
+func (g *Graph) WorstSlow() *Worst {
+	slow := *g
+	slow.edges = slices.Clone(g.edges)
+	for i := range slow.edges {
+		c := g.callOf(int32(i))
+		slow.edges[i].factor = c.timing().slow.Mul(NewCount(c.copies()))
+	}
+	return slow.Worst()
+}
+
 // reach returns the nodes reachable from r in topological order. With a single
 // root that is every node.
 func (g *Graph) reach(r int32, single bool) []int32 {

@@ -19,11 +19,14 @@ type File struct {
 	Stores    []*Store
 	Sources   []*Source
 	Nodes     []*Node
+	Domains   []*FailureDomain
 	Deadlines []*Deadline
 	Protocols []*Protocol
 	Unknown   []*UnknownExposure
 	Policies  Policies
 	Warnings  []diag.Diagnostic
+
+	files func(path string) ([]byte, error) // see UseFiles
 }
 
 // Value is a scalar with its place; Set tells whether the file gives it.
@@ -112,56 +115,6 @@ type Source struct {
 	Unlimited  bool
 	RetriedFor Value[time.Duration]
 	Kind       Value[string] // replay (default), retry, provider, restore
-}
-
-// Node is a service of the call graph.
-type Node struct {
-	Name     string
-	Pos      diag.Pos
-	Parallel bool
-	Calls    []*Call
-	Cost     Value[float64] // work of one execution, in any unit
-	Storm    Mapping        // servers, service, queue and the like: only retry storm reads them
-}
-
-// Call is an edge of the call graph.
-type Call struct {
-	Pos      diag.Pos
-	To       Value[string]
-	Attempts Value[int64]
-	FanOut   Value[int64]
-	Weight   Value[float64] // probability of this alternative
-	PerTry   Value[time.Duration]
-	Overall  Value[time.Duration]
-	Backoff  *Backoff
-	Method   Value[string]
-	Key      Value[string] // reused or fresh
-	Failure  Value[float64]
-	Budget   *Budget
-	From     *From
-	Storm    Mapping // the whole mapping, for what only retry storm reads
-}
-
-// Backoff between attempts.
-type Backoff struct {
-	Base   Value[time.Duration]
-	Factor Value[float64]
-	Max    Value[time.Duration]
-	Jitter Value[string] // none, full, equal, decorrelated
-}
-
-// Budget bounds the extra attempts of an edge.
-type Budget struct {
-	Ratio Value[float64]
-	Per   Value[string] // first_try or success
-	Pos   diag.Pos
-}
-
-// From takes the numbers of a call from a real configuration.
-type From struct {
-	Pos  diag.Pos
-	File Value[string]
-	Hop  Value[string]
 }
 
 // Deadline is one admission question along a path.

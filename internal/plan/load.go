@@ -44,6 +44,7 @@ func (d *decoder) file(f *File, doc *yamlx.Node) {
 		optional("stores", func(n *yamlx.Node) { d.stores(f, n) }),
 		optional("replay_sources", func(n *yamlx.Node) { d.sources(f, n) }),
 		optional("calls", func(n *yamlx.Node) { d.calls(f, n) }),
+		optional("failure_domains", func(n *yamlx.Node) { d.domains(f, n) }),
 		optional("deadlines", func(n *yamlx.Node) { d.deadlines(f, n) }),
 		optional("protocols", func(n *yamlx.Node) { d.protocols(f, n) }),
 		optional("unknown_exposure", func(n *yamlx.Node) { d.unknown(f, n) }),
@@ -68,6 +69,7 @@ func (f *File) checkNames(l *diag.List) {
 	for _, u := range f.Unknown {
 		defined(l, u.Workload, "workload", workloads)
 	}
+	f.checkCalls(l)
 	services := f.services()
 	for _, d := range f.Deadlines {
 		for _, p := range d.Path {

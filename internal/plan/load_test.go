@@ -76,7 +76,7 @@ func TestLoadReportsAllMistakesAtOnce(t *testing.T) {
 		"relplan.yaml:4:14: unknown key 'rat'", "a workload needs the key 'rate'",
 		"relplan.yaml:7:13: expected one of postgres, innodb", "workload 'paymants' is not defined",
 		"relplan.yaml:13:13: expected a duration such as 300ms, 1h30m or 7d, found '7'",
-		"unknown key 'attemps'", "expected one of none, full, equal, decorrelated, found 'fully'",
+		"unknown key 'attemps'", "expected one of none, full, equal, decorrelated, spread, found 'fully'",
 		"expected a share such as 0.1% or 0.001, found '20'",
 		"protocol 'inbox' needs spec (a file) or pattern (of the library), one of them",
 	} {

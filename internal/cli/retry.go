@@ -1,0 +1,9 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+func newRetry(f *factory) *cobra.Command {
+	return group("retry", "What retries do to the services behind them",
+		newRetryTree(f),
+	)
+}
