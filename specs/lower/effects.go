@@ -23,12 +23,11 @@ func (lw *lowering) makeBudgets() {
 		if lw.budgetOf(f.Name, i) {
 			v.Name = name + " left (" + f.Pos.String() + ")"
 		}
-		rank := 1
-		switch f.Kind {
-		case ast.FaultCrash:
-			rank = 0
-		case ast.FaultRedelivery:
-			rank = 2
+		// Of two histories with as many faults, one without a redelivery comes
+		// first.
+		rank := 0
+		if f.Kind == ast.FaultRedelivery {
+			rank = 1
 		}
 		lw.budgets[f.Name+"/"+f.Pos.String()] = &budget{fault: f, name: name, rank: rank, left: lw.variable(v)}
 	}
@@ -189,28 +188,28 @@ func (lw *lowering) countMark(e *ast.Effect, op value, undo bool) []ir.Stmt {
 func (lw *lowering) readsHuman() bool {
 	for _, p := range lw.spec.Promises {
 		switch b := p.Body.(type) {
-		case ast.EventuallyEffect:
+		case *ast.EventuallyEffect:
 			if b.OrHuman {
 				return true
 			}
-		case ast.RowEventuallyEffect:
+		case *ast.RowEventuallyEffect:
 			if b.OrHuman {
 				return true
 			}
-		case ast.RowDecided:
+		case *ast.RowDecided:
 			if b.OrHuman {
 				return true
 			}
-		case ast.CanComplete:
+		case *ast.CanComplete:
 			return true
-		case ast.Check:
+		case *ast.Check:
 			if mentionsHuman(b.Expr) || mentionsHuman(b.To) {
 				return true
 			}
 		}
 	}
 	for _, p := range lw.spec.MustBePossible {
-		if r, ok := p.Body.(ast.Reach); ok && mentionsHuman(r.Expr) {
+		if r, ok := p.Body.(*ast.Reach); ok && mentionsHuman(r.Expr) {
 			return true
 		}
 	}

@@ -1,0 +1,83 @@
+package lower
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/relplan/relplan/modelcheck"
+	"github.com/relplan/relplan/modelcheck/ir"
+	"github.com/relplan/relplan/specs/ast"
+)
+
+// maxSlots is how far a pool is grown before its owner is said to grow without
+// bound.
+const maxSlots = 24
+
+// Outcome is what a check of one spec found, before it is put into words.
+type Outcome struct {
+	*Lowered
+	Model  *ir.Model
+	Result *modelcheck.Result
+	// Reruns is how often the program was rebuilt with larger pools.
+	Reruns int
+	// Unbounded lists what grew beyond every capacity tried, in words.
+	Unbounded []string
+}
+
+// Check lowers, compiles and explores. A pool that overflows is grown and the
+// search is repeated, up to maxSlots; integers are never grown: their range is
+// the author's (R33).
+func Check(ctx context.Context, spec *ast.Spec, opt modelcheck.Options) (*Outcome, error) {
+	caps := map[string]int{}
+	for run := 0; ; run++ {
+		lo, err := Lower(spec, Options{Capacity: caps})
+		if err != nil {
+			return nil, err
+		}
+		m, err := ir.Compile(lo.Program, ir.Options{})
+		if err != nil {
+			return nil, fmt.Errorf("%s: internal: %w", spec.File, err)
+		}
+		res, err := modelcheck.Check(ctx, m, m.Properties(), opt)
+		if err != nil {
+			return nil, err
+		}
+		o := &Outcome{Lowered: lo, Model: m, Result: res, Reruns: run}
+		grown, stuck := grow(caps, m, res)
+		if !grown {
+			o.Unbounded = stuck
+			return o, nil
+		}
+	}
+}
+
+// grow enlarges the pools that were full; stuck names what cannot be enlarged.
+func grow(caps map[string]int, m *ir.Model, res *modelcheck.Result) (grown bool, stuck []string) {
+	for _, reason := range res.Limits {
+		info, ok := m.CutReason(reason)
+		switch {
+		case !ok:
+		case info.Pool != nil && info.Pool.Cap < maxSlots:
+			caps[info.Pool.Name] = min(info.Pool.Cap+1+info.Pool.Cap/2, maxSlots)
+			grown = true
+		case info.Pool != nil:
+			stuck = append(stuck, info.Pool.Name+" grows without bound: name how many there can be")
+		case info.Misused:
+			stuck = append(stuck, "internal: "+reason)
+		case info.Var != nil:
+			stuck = append(stuck, leftRange(info.Var))
+		default:
+			stuck = append(stuck, reason)
+		}
+	}
+	return grown, stuck
+}
+
+func leftRange(v *ir.Var) string {
+	name := strings.TrimSuffix(v.Name, "/i")
+	if v.Type.Kind == ir.Range {
+		return fmt.Sprintf("%s grows without bound or leaves %d .. %d: name its range", name, v.Type.Lo, v.Type.Hi)
+	}
+	return name + " grows without bound: name it"
+}
