@@ -169,6 +169,9 @@ func (p *process) emit(n *node, a *arming, body func(em *emitter) []ir.Stmt) {
 		}
 		if a.fault != nil {
 			act.Budget, act.Fault, act.Rank = a.fault.left, a.fault.name, a.fault.rank
+			if a.outcome.branch == ast.OnUnknown || a.world != "" {
+				act.Rank += p.likeCrash(n, a)
+			}
 		}
 		if one.chose && one.unfair {
 			act.Choice = 1 + n.id
@@ -181,6 +184,18 @@ func (p *process) emit(n *node, a *arming, body func(em *emitter) []ir.Stmt) {
 			return
 		}
 	}
+}
+
+// likeCrash is 1 for a lost answer after which the run just stops by default:
+// the same as a crash after the step, which is the clearer history of the two.
+func (p *process) likeCrash(n *node, a *arming) int {
+	if k := a.fault.fault.Kind; k != ast.FaultResponseLost && k != ast.FaultRequestLost {
+		return 0
+	}
+	if b := n.step.Branches[ast.OnUnknown]; b == nil || b.Kind == ast.BranchStop && b.Implicit {
+		return 1
+	}
+	return 0
 }
 
 // unfair: the steps of a run that a fault started (S).

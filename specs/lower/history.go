@@ -1,11 +1,16 @@
 package lower
 
 import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/relplan/relplan/modelcheck"
 	"github.com/relplan/relplan/modelcheck/ir"
 	"github.com/relplan/relplan/specs/ast"
 )
 
-// Note is what an action says about itself; history.go turns it into words.
+// Note is what an action says about itself; a History turns it into words.
 type Note struct {
 	Process  *ast.Process
 	Step     *ast.Step
@@ -14,7 +19,7 @@ type Note struct {
 	World    string  // what went wrong: "done, answer lost"
 	Blocked  ir.Expr // the step waits while this holds
 	Start    bool    // a run starts
-	Silent   bool    // not a step of the history: a pause that a promise looks at
+	Silent   bool    // no step of the history: a place that a promise looks at
 	Event    string
 	Text     []any // words and values, read in the state before the action
 	Instance ir.Expr
@@ -47,3 +52,332 @@ type (
 	}
 	valueText struct{ v value }
 )
+
+// History is a history in words.
+type History struct {
+	Steps []Step
+	// LoopFrom is the number of the step after which the history goes round for
+	// ever, -1 without a loop; Sealed the number of the step after which the
+	// goal cannot happen any more, 0 if none.
+	LoopFrom int
+	Sealed   int
+	Faults   map[string]int
+	Because  []string // why, in words
+}
+
+// Step is one counted step of a history: what language.md calls a step.
+type Step struct {
+	N       int    // from 1
+	Actor   string // "consumer 2", "" for the environment
+	Kind    string // step, fault, expiry, delivery
+	Text    string
+	File    string
+	Line    int    // of the step in the spec, 0 for an event
+	Waited  string // "waits for consumer 1 (op: order 1)", before the step
+	Fault   string // the fault that a unit was spent of
+	Changed []Change
+	// Then says where the run went: a label, or "the run ends".
+	Then string
+
+	note   *Note
+	self   int
+	before []uint64
+	after  []uint64
+}
+
+// Change is what a step changed in a store: {"inbox", "+(msg_id: transfer 1)"}.
+type Change struct{ Where, What string }
+
+// History prints a history of the check.
+func (o *Outcome) History(h *modelcheck.History, property int) *History {
+	if h == nil {
+		return nil
+	}
+	out := &History{LoopFrom: -1, Faults: h.Faults}
+	number := map[int]int{} // engine step -> printed step
+	before := h.Initial
+	for i, st := range h.Steps {
+		s := o.step(before, &st)
+		number[i+1] = len(out.Steps)
+		if s != nil {
+			s.N = len(out.Steps) + 1
+			s.Waited = o.waited(h, i, s)
+			out.Steps = append(out.Steps, *s)
+			number[i+1] = s.N
+		}
+		before = st.State
+	}
+	if h.LoopFrom >= 0 {
+		out.LoopFrom = number[h.LoopFrom]
+	}
+	if h.Sealed > 0 {
+		out.Sealed = number[h.Sealed]
+	}
+	out.Because = o.because(out, h, property)
+	return out
+}
+
+func (o *Outcome) glance(state []uint64) *glance {
+	return &glance{lw: o.lw, m: o.Model, state: state, locals: map[*ir.Local]int{}}
+}
+
+// step prints one transition; nil if it is none of its own.
+func (o *Outcome) step(before []uint64, st *modelcheck.HistoryStep) *Step {
+	a, self, params := o.Model.Instance(st.ID)
+	note, ok := a.Note.(*Note)
+	if !ok || note.Silent {
+		return nil
+	}
+	g := o.glance(before)
+	for i, p := range a.Params {
+		g = g.with(p.Local, params[i])
+	}
+	if a.Self != nil {
+		g = g.with(a.Self, self)
+	}
+	s := &Step{Kind: kindOf(a), Fault: a.Fault, note: note, self: self, before: before, after: st.State}
+	if note.Instance != nil {
+		s.self = g.eval(note.Instance)
+		s.Actor = note.proc.worker(s.self)
+	} else if note.Process != nil {
+		s.Actor = note.proc.worker(self)
+	}
+	s.Text = g.text(note.Text)
+	if note.Step != nil {
+		s.File, s.Line = note.Step.Pos.File, note.Step.Pos.Line
+		s.Text = g.phrase(note.proc, note.node)
+		if t := note.Outcome.text; t != "" {
+			s.Text += ": " + t
+		}
+		if note.World != "" {
+			s.Text += " (" + note.World + ")"
+		}
+	}
+	if note.Process != nil && note.Process.Trigger != nil && note.Start {
+		s.File, s.Line = note.Process.Trigger.Pos.File, note.Process.Trigger.Pos.Line
+	}
+	s.Changed = o.changes(before, st.State)
+	s.Then = o.then(s, st.State)
+	return s
+}
+
+func kindOf(a *ir.Action) string {
+	switch {
+	case a.Kind == ir.Fault:
+		return "fault"
+	case a.Kind == ir.Expiry && a.Fault != "":
+		return "fault"
+	case a.Kind == ir.Expiry:
+		return "expiry"
+	case a.Kind == ir.Delivery:
+		return "delivery"
+	}
+	return "step"
+}
+
+// then says where the run stands afterwards, if that is not the next line.
+func (o *Outcome) then(s *Step, after []uint64) string {
+	n := s.note
+	if n.proc == nil || n.Process == nil {
+		return ""
+	}
+	pc := o.Model.Value(after, n.proc.pc, s.self)
+	if pc == 0 {
+		return "the run ends"
+	}
+	next := n.proc.first
+	if n.node != nil {
+		next = n.node.next
+	}
+	for next != end {
+		m := n.proc.nodes[next]
+		if m.loc == pc {
+			return ""
+		}
+		if m.kind == localNode && m.step.Verb != ast.VerbLet || m.located() || m.kind == inlineNode {
+			break
+		}
+		next = m.next
+	}
+	for _, m := range n.proc.nodes {
+		if m.loc == pc {
+			if m.step.Label != "" {
+				return "goes to " + m.step.Label
+			}
+			return fmt.Sprintf("goes to line %d", m.step.Pos.Line)
+		}
+	}
+	return ""
+}
+
+// waited says whom the step waited for since the instance's last step.
+func (o *Outcome) waited(h *modelcheck.History, i int, s *Step) string {
+	if s.note.Blocked == nil {
+		return ""
+	}
+	for j := i - 1; j >= 0; j-- {
+		a, self, _ := o.Model.Instance(h.Steps[j].ID)
+		n, _ := a.Note.(*Note)
+		if n != nil && n.proc == s.note.proc && (self == s.self && n.Process != nil) {
+			break
+		}
+		before := h.Initial
+		if j > 0 {
+			before = h.Steps[j-1].State
+		}
+		g := o.glance(before).with(s.note.proc.self, s.self)
+		if o.Model.Value(before, s.note.proc.pc, s.self) == s.note.node.loc && g.holds(s.note.Blocked) {
+			return "waits for " + o.blocker(g, s)
+		}
+	}
+	return ""
+}
+
+// blocker names the worker whose transaction holds what the step needs.
+func (o *Outcome) blocker(g *glance, s *Step) string {
+	t := o.lw.tables[s.note.Step.Table]
+	if t == nil {
+		return "a lock"
+	}
+	for i := 0; i < g.size(t.over); i++ {
+		if !g.inUse(t.over, i) {
+			continue
+		}
+		for _, ow := range t.owners {
+			w := g.eval(load(ow.v, num(i)))
+			if w != ir.None && !(ow.p == s.note.proc && w == s.self) {
+				return ow.p.worker(w) + " " + strings.Replace(g.row(t, num(i)), "(", "(row ", 1)
+			}
+		}
+	}
+	return "a lock"
+}
+
+// changes compares what the stores hold.
+func (o *Outcome) changes(before, after []uint64) []Change {
+	var out []Change
+	a, b := o.contents(before), o.contents(after)
+	for _, name := range o.stores() {
+		gone, came := difference(a[name], b[name])
+		switch {
+		case len(gone) == 1 && len(came) == 1:
+			out = append(out, Change{name, gone[0] + " -> " + came[0]})
+		default:
+			for _, x := range gone {
+				out = append(out, Change{name, "-" + x})
+			}
+			for _, x := range came {
+				out = append(out, Change{name, "+" + x})
+			}
+		}
+	}
+	return out
+}
+
+func difference(a, b []string) (gone, came []string) {
+	n := map[string]int{}
+	for _, x := range a {
+		n[x]++
+	}
+	for _, x := range b {
+		n[x]--
+	}
+	var keys []string
+	for k := range n {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	for _, k := range keys {
+		for i := 0; i < n[k]; i++ {
+			gone = append(gone, k)
+		}
+		for i := 0; i < -n[k]; i++ {
+			came = append(came, k)
+		}
+	}
+	return gone, came
+}
+
+// stores lists the names of everything that contents shows, in file order.
+func (o *Outcome) stores() []string {
+	var out []string
+	for _, r := range o.lw.spec.Resources {
+		if r.SQL != nil {
+			for _, t := range r.SQL.Tables {
+				out = append(out, t.Name)
+			}
+			continue
+		}
+		out = append(out, r.Name)
+	}
+	for _, e := range o.lw.spec.Effects {
+		out = append(out, e.Name)
+	}
+	return append(out, "human")
+}
+
+// contents lists what every store holds, printed.
+func (o *Outcome) contents(state []uint64) map[string][]string {
+	g := o.glance(state)
+	out := map[string][]string{}
+	rows := func(t *table) {
+		for i := 0; i < g.size(t.over); i++ {
+			if !g.inUse(t.over, i) || g.eval(load(t.used, num(i))) != 1 || !g.holds(t.visible(num(i), reader{})) {
+				continue
+			}
+			out[t.name] = append(out[t.name], g.row(t, num(i)))
+		}
+	}
+	for _, t := range o.lw.tables {
+		rows(t)
+	}
+	for _, t := range o.lw.kvs {
+		rows(t)
+	}
+	for _, q := range o.lw.queues {
+		out[q.name] = g.messages(q)
+	}
+	for e, vs := range o.lw.effects {
+		for op, v := range vs {
+			for i := 0; i < op.Count; i++ {
+				if n := g.eval(load(v, num(i))); n != 0 {
+					out[e.Name] = append(out[e.Name], fmt.Sprintf("%s: %d", element(o.lw.opSet(op), i), n))
+				}
+			}
+		}
+	}
+	for op, v := range o.lw.human {
+		for i := 0; i < op.Count; i++ {
+			if g.eval(load(v, num(i))) == 1 {
+				out["human"] = append(out["human"], element(o.lw.opSet(op), i))
+			}
+		}
+	}
+	return out
+}
+
+// messages lists the waiting and acked messages of a queue.
+func (g *glance) messages(q *queue) []string {
+	var out []string
+	var walk func(m message, d int)
+	walk = func(m message, d int) {
+		if d < len(q.over) {
+			for i := 0; i < g.size(q.over[d]); i++ {
+				if g.inUse(q.over[d], i) {
+					walk(append(m[:len(m):len(m)], num(i)), d+1)
+				}
+			}
+			return
+		}
+		state := "waiting"
+		if !g.holds(q.waiting(m)) {
+			state = "held"
+			if q.acked != nil && g.holds(load(q.acked, m...)) {
+				state = "acked"
+			}
+		}
+		out = append(out, g.message(q, m)+" "+state)
+	}
+	walk(nil, 0)
+	return out
+}

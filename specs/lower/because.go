@@ -1,0 +1,181 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/relplan/relplan/modelcheck"
+	"github.com/relplan/relplan/specs/ast"
+)
+
+// because gives the reasons of a broken promise in words: who read too early,
+// which fault came between which steps, which lock ended while its holder
+// worked, and what nobody can repair any more.
+func (o *Outcome) because(h *History, raw *modelcheck.History, property int) []string {
+	var out []string
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	p, _ := o.promiseOf(property)
+	out = append(out, o.effectReasons(h, p)...)
+	for i := range h.Steps {
+		s := &h.Steps[i]
+		switch {
+		case s.note.Event == "crash":
+			o.crashReason(h, i, add)
+		case s.Fault == "stall" && s.Kind == "fault":
+			add("%s at step %d", s.Text, s.N)
+		case s.Fault != "" && s.note.World != "":
+			add("%s did not hear the answer of step %d (%s)", s.Actor, s.N, s.note.World)
+		case s.note.Event != "" && s.Fault != "":
+			add("%s at step %d", s.Text, s.N)
+		case s.note.Event == "late request":
+			add("%s at step %d, after its caller had given up on it", s.Text, s.N)
+		}
+		o.readReason(h, i, add)
+		o.skipReason(h, i, add)
+	}
+	if h.Sealed > 0 && p != nil && p.Class() == ast.Liveness {
+		add("from step %d on nothing that can still happen changes that", h.Sealed)
+	}
+	return out
+}
+
+// promiseOf is the promise (or possibility) that a property stands for.
+func (o *Outcome) promiseOf(property int) (*ast.Promise, bool) {
+	if property < 0 {
+		return nil, false
+	}
+	p, ok := o.Model.Origin(property).Property.Note.(*ast.Promise)
+	return p, ok
+}
+
+// effectReasons lists the steps at which a counted effect happened.
+func (o *Outcome) effectReasons(h *History, p *ast.Promise) []string {
+	if p == nil {
+		return nil
+	}
+	var e *ast.Effect
+	switch b := p.Body.(type) {
+	case *ast.AtMostOnce:
+		e = b.Effect
+	case *ast.ExactlyOnce:
+		e = b.Effect
+	default:
+		return nil
+	}
+	at := map[string][]string{}
+	var ops []string
+	for i := range h.Steps {
+		s := &h.Steps[i]
+		for _, c := range s.Changed {
+			if c.Where != e.Name {
+				continue
+			}
+			op := operationIn(c.What)
+			if at[op] == nil {
+				ops = append(ops, op)
+			}
+			who := s.Actor
+			if who == "" {
+				who = "a late request"
+			}
+			at[op] = append(at[op], fmt.Sprintf("at step %d by %s", s.N, who))
+		}
+	}
+	var out []string
+	for _, op := range ops {
+		if len(at[op]) > 1 {
+			out = append(out, fmt.Sprintf("%s happened %d times for %s: %s", e.Name, len(at[op]), op, joinAnd(at[op])))
+		}
+	}
+	return out
+}
+
+// operationIn reads the operation of a change such as "+transfer 1: 1".
+func operationIn(what string) string {
+	for i := len(what) - 1; i >= 0; i-- {
+		if what[i] == ':' {
+			what = what[:i]
+			break
+		}
+	}
+	for i := len(what) - 1; i >= 0; i-- {
+		if what[i] == '>' || what[i] == '+' {
+			what = what[i+1:]
+			break
+		}
+	}
+	for len(what) > 0 && what[0] == ' ' {
+		what = what[1:]
+	}
+	return what
+}
+
+func joinAnd(parts []string) string {
+	switch len(parts) {
+	case 0:
+		return ""
+	case 1:
+		return parts[0]
+	}
+	out := parts[0]
+	for _, p := range parts[1 : len(parts)-1] {
+		out += ", " + p
+	}
+	return out + " and " + parts[len(parts)-1]
+}
+
+// crashReason says between which two things the crash came.
+func (o *Outcome) crashReason(h *History, i int, add func(string, ...any)) {
+	s := &h.Steps[i]
+	loc := o.Model.Value(s.before, s.note.proc.pc, s.self)
+	next := ""
+	for _, n := range s.note.proc.nodes {
+		if n.loc == loc && loc != 0 {
+			next = o.glance(s.before).with(s.note.proc.self, s.self).phrase(s.note.proc, n)
+		}
+	}
+	for j := i - 1; j >= 0; j-- {
+		if h.Steps[j].Actor == s.Actor {
+			add("%s crashed at step %d: after step %d, before it %s", s.Actor, s.N, h.Steps[j].N, next)
+			return
+		}
+	}
+	add("%s crashed at step %d", s.Actor, s.N)
+}
+
+// readReason: a worker found nothing because another one had not written yet.
+func (o *Outcome) readReason(h *History, i int, add func(string, ...any)) {
+	s := &h.Steps[i]
+	if s.note.Outcome == nil || s.note.Outcome.text != "finds nothing" {
+		return
+	}
+	where := s.note.Step.Subject
+	for j := i + 1; j < len(h.Steps); j++ {
+		w := &h.Steps[j]
+		if w.Actor == s.Actor || w.Actor == "" {
+			continue
+		}
+		for _, c := range w.Changed {
+			if c.Where == where {
+				add("%s read nothing at step %d because %s had not yet written (step %d)", s.Actor, s.N, w.Actor, w.N)
+				return
+			}
+		}
+	}
+}
+
+// skipReason: a worker found the key there and did not do the work.
+func (o *Outcome) skipReason(h *History, i int, add func(string, ...any)) {
+	s := &h.Steps[i]
+	if s.note.Outcome == nil || s.note.Outcome.done || s.note.Outcome.branch != ast.IfExists {
+		return
+	}
+	for j := i - 1; j >= 0; j-- {
+		w := &h.Steps[j]
+		for _, c := range w.Changed {
+			if c.Where == s.note.Step.Subject && w.note.Step != nil {
+				add("%s found it there at step %d because %s had put it at step %d", s.Actor, s.N, w.Actor, w.N)
+				return
+			}
+		}
+	}
+}
