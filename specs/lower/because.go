@@ -54,9 +54,9 @@ func (o *Outcome) effectReasons(h *History, p *ast.Promise) []string {
 	}
 	var e *ast.Effect
 	switch b := p.Body.(type) {
-	case *ast.AtMostOnce:
+	case ast.AtMostOnce:
 		e = b.Effect
-	case *ast.ExactlyOnce:
+	case ast.ExactlyOnce:
 		e = b.Effect
 	default:
 		return nil

@@ -188,28 +188,28 @@ func (lw *lowering) countMark(e *ast.Effect, op value, undo bool) []ir.Stmt {
 func (lw *lowering) readsHuman() bool {
 	for _, p := range lw.spec.Promises {
 		switch b := p.Body.(type) {
-		case *ast.EventuallyEffect:
+		case ast.EventuallyEffect:
 			if b.OrHuman {
 				return true
 			}
-		case *ast.RowEventuallyEffect:
+		case ast.RowEventuallyEffect:
 			if b.OrHuman {
 				return true
 			}
-		case *ast.RowDecided:
+		case ast.RowDecided:
 			if b.OrHuman {
 				return true
 			}
-		case *ast.CanComplete:
+		case ast.CanComplete:
 			return true
-		case *ast.Check:
+		case ast.Check:
 			if mentionsHuman(b.Expr) || mentionsHuman(b.To) {
 				return true
 			}
 		}
 	}
 	for _, p := range lw.spec.MustBePossible {
-		if r, ok := p.Body.(*ast.Reach); ok && mentionsHuman(r.Expr) {
+		if r, ok := p.Body.(ast.Reach); ok && mentionsHuman(r.Expr) {
 			return true
 		}
 	}

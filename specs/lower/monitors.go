@@ -154,7 +154,7 @@ func (m *monitors) rowRemoved(t *table, at ir.Expr) []ir.Stmt {
 // watchesEffect says whether a promise looks at when an effect happens.
 func (m *monitors) watchesEffect(e *ast.Effect) bool {
 	for _, p := range m.lw.spec.Promises {
-		if o, ok := p.Body.(*ast.EffectsInOrder); ok && o.Table != nil {
+		if o, ok := p.Body.(ast.EffectsInOrder); ok && o.Table != nil {
 			return true
 		}
 	}
@@ -177,25 +177,25 @@ func (lw *lowering) makeLatches() {
 	lw.monitors.lw = lw
 	for _, p := range lw.spec.Promises {
 		switch b := p.Body.(type) {
-		case *ast.NotAnsweredBefore:
+		case ast.NotAnsweredBefore:
 			lw.answerVar(b.Operation, b.Reply)
-		case *ast.EventuallyAnswered:
+		case ast.EventuallyAnswered:
 			lw.answerVar(b.Operation, b.Reply)
-		case *ast.EventuallyEnds:
+		case ast.EventuallyEnds:
 			lw.endedVar(b.Operation)
-		case *ast.CanComplete:
+		case ast.CanComplete:
 			if len(b.Effects) == 0 {
 				lw.answerVar(b.Operation, ast.ReplyOK)
 			}
-		case *ast.NothingStays:
+		case ast.NothingStays:
 			lw.endedVar(b.Operation)
-		case *ast.Check:
+		case ast.Check:
 			lw.latchesOf(b.Expr)
 			lw.latchesOf(b.To)
 		}
 	}
 	for _, p := range lw.spec.MustBePossible {
-		if r, ok := p.Body.(*ast.Reach); ok {
+		if r, ok := p.Body.(ast.Reach); ok {
 			lw.latchesOf(r.Expr)
 		}
 	}
@@ -226,28 +226,28 @@ func (lw *lowering) makeMonitors() {
 	m.bad = map[ast.Sentence]*ir.Var{}
 	for _, p := range lw.spec.MustBePossible {
 		switch b := p.Body.(type) {
-		case *ast.DeliveredTimes:
+		case ast.DeliveredTimes:
 			if q := lw.queues[b.Queue]; q != nil {
 				v := lw.variable(&ir.Var{Name: fmt.Sprintf("%s delivered %d times", q.name, b.N), Type: ir.Type{Kind: ir.Bool}})
 				m.deliveredN[q] = append(m.deliveredN[q], &latch{b.N, v})
 			}
-		case *ast.CarriesMessages:
+		case ast.CarriesMessages:
 			m.countSent(b.Queue, b.Operation, b.N)
 		}
 	}
 	for _, p := range lw.spec.Promises {
 		switch b := p.Body.(type) {
-		case *ast.AckedAfter:
+		case ast.AckedAfter:
 			for _, o := range b.Effect.Operations {
 				m.rememberAck(b.Queue, o)
 			}
-		case *ast.OpEventuallySent:
+		case ast.OpEventuallySent:
 			m.countSent(b.Queue, b.Operation, 1)
-		case *ast.NotAnsweredBefore:
+		case ast.NotAnsweredBefore:
 			if b.Queue != nil {
 				m.countSent(b.Queue, b.Operation, 1)
 			}
-		case *ast.RowEventuallySent:
+		case ast.RowEventuallySent:
 			for _, o := range lw.spec.Operations {
 				m.countSent(b.Queue, o, 1)
 			}

@@ -41,28 +41,28 @@ func (lw *lowering) eachOp(o *ast.Operation) ([]ir.Param, ir.Expr) {
 
 func (lw *lowering) sentence(p *ast.Promise) {
 	switch b := p.Body.(type) {
-	case *ast.AtMostOnce:
+	case ast.AtMostOnce:
 		each, op := lw.eachOp(b.Operation)
 		limit := num(b.N)
 		if b.PlusPer != "" {
 			limit = sum(ir.Add, limit, lw.spent(b.Plus))
 		}
 		lw.property(p, ir.Always, each, order(ir.Le, lw.counter(b.Effect, b.Operation, op), limit))
-	case *ast.ExactlyOnce:
+	case ast.ExactlyOnce:
 		each, op := lw.eachOp(b.Operation)
 		lw.property(p, ir.Always, each, order(ir.Le, lw.counter(b.Effect, b.Operation, op), num(1)))
 		each, op = lw.eachOp(b.Operation)
 		lw.property(p, ir.Eventually, each, lw.happened(b.Effect, b.Operation, op)).Latched = !b.Effect.Undone
-	case *ast.EventuallyEffect:
+	case ast.EventuallyEffect:
 		each, op := lw.eachOp(b.Operation)
 		goal := lw.happened(b.Effect, b.Operation, op)
 		if b.OrHuman {
 			goal = or(goal, lw.handed(b.Operation, op))
 		}
 		lw.property(p, ir.Eventually, each, goal).Latched = !b.Effect.Undone
-	case *ast.AckedAfter:
+	case ast.AckedAfter:
 		lw.ackedAfter(p, b)
-	case *ast.RowDecided:
+	case ast.RowDecided:
 		lw.rowDecided(p, b)
 	default:
 		lw.moreSentences(p)
@@ -90,7 +90,7 @@ func (lw *lowering) handed(o *ast.Operation, op ir.Expr) ir.Expr {
 }
 
 // ackedAfter: acked at least once implies the effect.
-func (lw *lowering) ackedAfter(p *ast.Promise, b *ast.AckedAfter) {
+func (lw *lowering) ackedAfter(p *ast.Promise, b ast.AckedAfter) {
 	q := lw.queues[b.Queue]
 	if q == nil {
 		lw.logAckedAfter(p, b)
@@ -139,7 +139,7 @@ func (lw *lowering) operationsOf(t *ast.Table) []*ast.Operation {
 }
 
 // rowDecided: state S leads to another state, or to a human.
-func (lw *lowering) rowDecided(p *ast.Promise, b *ast.RowDecided) {
+func (lw *lowering) rowDecided(p *ast.Promise, b ast.RowDecided) {
 	t := lw.tables[b.Table]
 	inState := func(at ir.Expr) ir.Expr {
 		return equal(t.get(b.Column.Name, at, reader{}), lw.literal(b.State))
@@ -167,16 +167,16 @@ func (lw *lowering) possibility(p *ast.Possibility) Possible {
 		return Possible{Prop: len(lw.program.Props) - 1}
 	}
 	switch b := p.Body.(type) {
-	case *ast.DeliveredTimes:
+	case ast.DeliveredTimes:
 		for _, l := range lw.monitors.deliveredN[lw.queues[b.Queue]] {
 			if l.n == b.N {
 				return add(nil, load(l.v))
 			}
 		}
-	case *ast.CarriesMessages:
+	case ast.CarriesMessages:
 		l := &ir.Local{Name: b.Operation.Name}
 		return add(nil, exists(l, ir.In(lw.opSet(b.Operation)), lw.monitors.sentAtLeast(b.Queue, b.Operation, use(l), b.N)))
-	case *ast.RowInState:
+	case ast.RowInState:
 		t := lw.tables[b.Table]
 		if t == nil {
 			return add(nil, no)
@@ -184,14 +184,14 @@ func (lw *lowering) possibility(p *ast.Possibility) Possible {
 		return add(nil, t.some(func(at ir.Expr) ir.Expr {
 			return and(t.visible(at, reader{}), equal(t.get(b.Column.Name, at, reader{}), lw.literal(b.State)))
 		}))
-	case *ast.EffectForEvery:
+	case ast.EffectForEvery:
 		l := &ir.Local{Name: b.Operation.Name}
 		return add(nil, ir.Every(l, ir.In(lw.opSet(b.Operation)), lw.happened(b.Effect, b.Operation, use(l))))
-	case *ast.StepTaken:
+	case ast.StepTaken:
 		return Possible{Prop: -1, Label: fmt.Sprintf("%s#%d", b.Process.Name, b.Step.ID)}
-	case *ast.BranchTaken:
+	case ast.BranchTaken:
 		return Possible{Prop: -1, Label: fmt.Sprintf("%s#%d:%s", b.Process.Name, b.Step.ID, b.Outcome)}
-	case *ast.Reach:
+	case ast.Reach:
 		sc := scope{lw: lw}
 		if b.Bound != nil {
 			l := &ir.Local{Name: b.Operation.Name}

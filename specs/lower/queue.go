@@ -183,11 +183,11 @@ func (q *queue) counted(field string) bool {
 	}
 	for _, p := range q.lw.spec.Promises {
 		switch b := p.Body.(type) {
-		case *ast.AckedAfter:
+		case ast.AckedAfter:
 			if b.Queue == q.r {
 				return true
 			}
-		case *ast.NoMessageWithoutRow:
+		case ast.NoMessageWithoutRow:
 			if b.Queue == q.r {
 				return true
 			}
@@ -202,7 +202,7 @@ func (q *queue) ackedRead() bool { return false }
 func (q *queue) countDeliveries() {
 	q.maxCount = q.q.MaxDeliveries
 	for _, p := range q.lw.spec.MustBePossible {
-		if d, ok := p.Body.(*ast.DeliveredTimes); ok && d.Queue == q.r {
+		if d, ok := p.Body.(ast.DeliveredTimes); ok && d.Queue == q.r {
 			q.maxCount = max(q.maxCount, d.N)
 		}
 	}

@@ -38,9 +38,9 @@ func (lw *lowering) findReads() {
 	}
 	for _, p := range lw.spec.MustBePossible {
 		switch b := p.Body.(type) {
-		case *ast.RowInState:
+		case ast.RowInState:
 			lw.columnRead[b.Column] = true
-		case *ast.Reach:
+		case ast.Reach:
 			lw.readExpr(b.Expr)
 			lw.watchExpr(b.Expr)
 		}
@@ -214,13 +214,13 @@ func (lw *lowering) counted(a *ast.Table) bool {
 		}
 	}
 	for _, p := range lw.spec.Promises {
-		if c, ok := p.Body.(*ast.Check); ok {
+		if c, ok := p.Body.(ast.Check); ok {
 			look(c.Expr)
 			look(c.To)
 		}
 	}
 	for _, p := range lw.spec.MustBePossible {
-		if r, ok := p.Body.(*ast.Reach); ok {
+		if r, ok := p.Body.(ast.Reach); ok {
 			look(r.Expr)
 		}
 	}
@@ -242,60 +242,60 @@ func (lw *lowering) readSentence(s ast.Sentence) {
 		}
 	}
 	switch b := s.(type) {
-	case *ast.RowEventuallyEffect:
+	case ast.RowEventuallyEffect:
 		op(b.Table)
-	case *ast.RowDecided:
+	case ast.RowDecided:
 		op(b.Table)
 		col(b.Column)
-	case *ast.NoEffectWithoutRow:
+	case ast.NoEffectWithoutRow:
 		op(b.Table)
-	case *ast.NoMessageWithoutRow:
+	case ast.NoMessageWithoutRow:
 		op(b.Table)
 		lw.readEntry(b.Queue, ".op")
-	case *ast.RowEventuallySent:
+	case ast.RowEventuallySent:
 		op(b.Table)
-	case *ast.Fencing:
+	case ast.Fencing:
 		col(b.Table.Token)
 		op(b.Table)
-	case *ast.RowsOutlive:
+	case ast.RowsOutlive:
 		op(b.Table)
-	case *ast.Watermark:
+	case ast.Watermark:
 		col(b.Column)
 		lw.readEntry(b.Store, fieldPrefix(b.StoreField))
 		if b.Floor != nil {
 			lw.readEntry(b.Floor, fieldPrefix(b.FloorField))
 		}
-	case *ast.EffectsInOrder:
+	case ast.EffectsInOrder:
 		col(b.Column, b.Per)
-	case *ast.MessagesInOrder:
+	case ast.MessagesInOrder:
 		lw.readEntry(b.Queue, "."+b.Field.Name)
 		if b.Per != nil {
 			lw.readEntry(b.Queue, "."+b.Per.Name)
 		}
-	case *ast.AtMostInState:
+	case ast.AtMostInState:
 		for _, c := range b.Columns {
 			col(c)
 			op(c.Table)
 		}
-	case *ast.NotAnsweredBefore:
+	case ast.NotAnsweredBefore:
 		op(b.Table)
-	case *ast.NoEffectWhile:
+	case ast.NoEffectWhile:
 		op(b.Table)
 		col(b.Column)
-	case *ast.AtMostBetween:
+	case ast.AtMostBetween:
 		walkUses(b.Per, "", func(v *ast.Var, _ string) { lw.watched[v] = true })
-	case *ast.AtMostWaiting:
+	case ast.AtMostWaiting:
 		if b.Per != nil {
 			lw.readEntry(b.Queue, "."+b.Per.Name)
 		}
-	case *ast.ReadsOwnWrites:
+	case ast.ReadsOwnWrites:
 		op(b.Table)
-	case *ast.NeverDecreases:
+	case ast.NeverDecreases:
 		col(b.Column, b.Per)
-	case *ast.NothingStays:
+	case ast.NothingStays:
 		op(b.Table)
 		col(b.Column)
-	case *ast.Check:
+	case ast.Check:
 		lw.readExpr(b.Expr)
 		lw.readExpr(b.To)
 		lw.watchExpr(b.Expr)

@@ -11,7 +11,7 @@ func (lw *lowering) makeSequence(t *table)                           {}
 func (lw *lowering) finishStores()                                   {}
 func (lw *lowering) promiseMonitors()                                {}
 func (lw *lowering) moreSentences(p *ast.Promise)                    {}
-func (lw *lowering) logAckedAfter(p *ast.Promise, b *ast.AckedAfter) {}
+func (lw *lowering) logAckedAfter(p *ast.Promise, b ast.AckedAfter) {}
 func (lw *lowering) mayFire(d *ast.Duration) ir.Expr                 { return yes }
 func (lw *lowering) startAge(em *emitter, v *ast.Var, o *[]ir.Stmt)  {}
 func (sc scope) ageOver(x *ast.AgeOver) ir.Expr                      { return no }
