@@ -5,21 +5,21 @@ import (
 	"github.com/relplan/relplan/specs/ast"
 )
 
-func (lw *lowering) makeLocks(r *ast.Resource)                       {}
-func (lw *lowering) makeLog(r *ast.Resource)                         {}
-func (lw *lowering) makeSequence(t *table)                           {}
-func (lw *lowering) finishStores()                                   {}
-func (lw *lowering) promiseMonitors()                                {}
-func (lw *lowering) moreSentences(p *ast.Promise)                    {}
+func (lw *lowering) makeLocks(r *ast.Resource)                      {}
+func (lw *lowering) makeLog(r *ast.Resource)                        {}
+func (lw *lowering) makeSequence(t *table)                          {}
+func (lw *lowering) finishStores()                                  {}
+func (lw *lowering) promiseMonitors()                               {}
+func (lw *lowering) moreSentences(p *ast.Promise)                   {}
 func (lw *lowering) logAckedAfter(p *ast.Promise, b ast.AckedAfter) {}
-func (lw *lowering) mayFire(d *ast.Duration) ir.Expr                 { return yes }
-func (lw *lowering) startAge(em *emitter, v *ast.Var, o *[]ir.Stmt)  {}
-func (sc scope) ageOver(x *ast.AgeOver) ir.Expr                      { return no }
-func (lw *lowering) sqlEvents(r *ast.Resource)                       {}
-func (lw *lowering) kvEvents(r *ast.Resource)                        {}
-func (lw *lowering) queueEvents(r *ast.Resource)                     {}
-func (lw *lowering) logEvents(r *ast.Resource)                       {}
-func (lw *lowering) anyField(f *ast.OpField, op ir.Expr) value       { return value{} }
+func (lw *lowering) mayFire(d *ast.Duration) ir.Expr                { return yes }
+func (lw *lowering) startAge(em *emitter, v *ast.Var, o *[]ir.Stmt) {}
+func (sc scope) ageOver(x *ast.AgeOver) ir.Expr                     { return no }
+func (lw *lowering) sqlEvents(r *ast.Resource)                      {}
+func (lw *lowering) kvEvents(r *ast.Resource)                       {}
+func (lw *lowering) queueEvents(r *ast.Resource)                    {}
+func (lw *lowering) logEvents(r *ast.Resource)                      {}
+func (lw *lowering) anyField(f *ast.OpField, op ir.Expr) value      { return value{} }
 func (lw *lowering) positionType(r *ast.Resource) ir.Type {
 	return ir.Type{Kind: ir.Range, Lo: 0, Hi: 7}
 }
