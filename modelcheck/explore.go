@@ -46,7 +46,7 @@ type WalkStep struct {
 	Nth    int // among the successors that Action has in this state, from 0
 }
 
-// Walk is one random history.
+// Walk is one random history, drawn by a Walker.
 type Walk struct {
 	Start  int // which initial state
 	Steps  []WalkStep
@@ -57,9 +57,9 @@ type Walk struct {
 	Decides []int
 }
 
-// walker runs and replays walks of a model. It has scratch memory: one per
-// goroutine.
-type walker struct {
+// Walker draws and replays random histories of a model. It has scratch memory:
+// one per goroutine.
+type Walker struct {
 	model   Model
 	props   []Property
 	actions []trackedAction
@@ -70,21 +70,21 @@ type walker struct {
 	taken   []bool
 }
 
-func newWalker(m Model, props []Property) (*walker, error) {
+// NewWalker makes a Walker that judges the given properties on the way.
+func NewWalker(m Model, props []Property) (*Walker, error) {
 	sh := m.Shape()
 	if err := checkShape(sh); err != nil {
 		return nil, err
 	}
-	w := &walker{model: m, props: props, x: NewSink(sh.Words), owed: make([]bool, len(props)), taken: make([]bool, sh.Actions)}
+	w := &Walker{model: m, props: props, x: NewSink(sh.Words), owed: make([]bool, len(props)), taken: make([]bool, sh.Actions)}
 	if f, ok := m.(Forker); ok {
 		w.model = f.Fork()
 	}
 	for a := range sh.Actions {
 		d := m.Describe(ActionID(a))
-		t := trackedAction{fault: d.IsFault(), order: d.Order}
-		t.class = edgeClass{fault: t.fault, fair: d.IsFair()}
-		if !t.fault && !d.Unfair {
-			t.class.choice = d.Choice
+		t := trackedAction{fault: d.IsFault(), unit: d.FaultUnit, order: d.Order}
+		if t.unit == "" {
+			t.unit = d.Text
 		}
 		w.actions = append(w.actions, t)
 	}
@@ -95,17 +95,9 @@ func newWalker(m Model, props []Property) (*walker, error) {
 	return w, nil
 }
 
-// RandomWalk draws one history of at most maxSteps steps, judging the properties
-// on the way. Faults are drawn with a probability that is itself drawn once.
-func RandomWalk(m Model, props []Property, maxSteps int, choose Chooser) (*Walk, error) {
-	w, err := newWalker(m, props)
-	if err != nil {
-		return nil, err
-	}
-	return w.walk(maxSteps, choose), nil
-}
-
-func (w *walker) walk(maxSteps int, choose Chooser) *Walk {
+// Walk draws one history of at most maxSteps steps. How likely faults are is
+// itself drawn once.
+func (w *Walker) Walk(maxSteps int, choose Chooser) *Walk {
 	k := &Walk{Decides: make([]int, len(w.props))}
 	for i := range k.Decides {
 		k.Decides[i] = -1
@@ -115,49 +107,55 @@ func (w *walker) walk(maxSteps int, choose Chooser) *Walk {
 	}
 	w.begin(k.Start)
 	calm := choose(8) // of 8 steps this many avoid faults where possible
-	var steps, faults []int
 	for {
 		w.expand()
 		rest := w.atRest()
 		w.judge(k, rest)
-		if w.x.Len() == 0 || len(w.x.cuts) > 0 || len(k.Steps) == maxSteps {
-			k.AtRest, k.Cut = rest, len(w.x.cuts) > 0
+		k.AtRest, k.Cut = rest, len(w.x.cuts) > 0
+		if w.x.Len() == 0 || k.Cut || len(k.Steps) == maxSteps {
 			return k
 		}
-		steps, faults = steps[:0], faults[:0]
-		for i, a := range w.x.acts[:w.x.n] {
-			if w.actions[a].fault {
-				faults = append(faults, i)
-			} else {
-				steps = append(steps, i)
-			}
-		}
-		from := steps
-		switch {
-		case len(steps) == 0:
-			if choose(2) == 0 {
-				k.AtRest = rest
-				return k
-			}
-			from = faults
-		case len(faults) > 0 && choose(8) >= calm:
-			from = faults
-		}
-		i := from[0]
-		if len(from) > 1 {
-			i = from[choose(len(from))]
+		i := w.pick(calm, choose)
+		if i < 0 {
+			return k
 		}
 		k.Steps = append(k.Steps, w.step(i))
 	}
 }
 
+// pick chooses a successor; -1 ends a history that is at rest.
+func (w *Walker) pick(calm int, choose Chooser) int {
+	var steps, faults []int
+	for i, a := range w.x.acts[:w.x.n] {
+		if w.actions[a].fault {
+			faults = append(faults, i)
+		} else {
+			steps = append(steps, i)
+		}
+	}
+	from := steps
+	switch {
+	case len(steps) == 0:
+		if choose(2) == 0 {
+			return -1
+		}
+		from = faults
+	case len(faults) > 0 && choose(8) >= calm:
+		from = faults
+	}
+	if len(from) == 1 {
+		return from[0]
+	}
+	return from[choose(len(from))]
+}
+
 // begin goes to an initial state.
-func (w *walker) begin(start int) {
+func (w *Walker) begin(start int) {
 	w.state = append(w.state[:0], w.starts[start]...)
 	clear(w.owed)
 }
 
-func (w *walker) expand() {
+func (w *Walker) expand() {
 	w.x.Reset()
 	w.model.Expand(w.state, w.x)
 	for i := range w.props {
@@ -169,7 +167,7 @@ func (w *walker) expand() {
 }
 
 // atRest tells whether nothing but faults can happen, all known.
-func (w *walker) atRest() bool {
+func (w *Walker) atRest() bool {
 	for _, a := range w.x.acts[:w.x.n] {
 		if !w.actions[a].fault {
 			return false
@@ -179,7 +177,7 @@ func (w *walker) atRest() bool {
 }
 
 // decides tells whether the current, expanded state decides a property.
-func (w *walker) decides(i int, rest bool) bool {
+func (w *Walker) decides(i int, rest bool) bool {
 	switch p := &w.props[i]; p.Kind {
 	case Invariant:
 		return !p.Goal(w.state)
@@ -194,7 +192,7 @@ func (w *walker) decides(i int, rest bool) bool {
 	}
 }
 
-func (w *walker) judge(k *Walk, rest bool) {
+func (w *Walker) judge(k *Walk, rest bool) {
 	for i := range w.props {
 		if k.Decides[i] < 0 && w.decides(i, rest) {
 			k.Decides[i] = len(k.Steps)
@@ -203,7 +201,7 @@ func (w *walker) judge(k *Walk, rest bool) {
 }
 
 // step takes successor i of the sink.
-func (w *walker) step(i int) WalkStep {
+func (w *Walker) step(i int) WalkStep {
 	a := w.x.acts[i]
 	s := WalkStep{Action: a}
 	for _, b := range w.x.acts[:i] {
@@ -218,7 +216,7 @@ func (w *walker) step(i int) WalkStep {
 }
 
 // find gives the successor that a step takes in the expanded state; -1.
-func (w *walker) find(s WalkStep) int {
+func (w *Walker) find(s WalkStep) int {
 	n := s.Nth
 	for i, a := range w.x.acts[:w.x.n] {
 		if a == s.Action {
@@ -254,9 +252,9 @@ func Explore(ctx context.Context, m Model, props []Property, opt RandomOptions) 
 	for i := range e.first {
 		e.first[i].run = opt.Runs
 	}
-	var ws []*walker
+	var ws []*Walker
 	for range opt.Workers {
-		w, err := newWalker(m, props)
+		w, err := NewWalker(m, props)
 		if err != nil {
 			return nil, err
 		}
@@ -285,14 +283,14 @@ type drawn struct {
 	walk *Walk
 }
 
-func (e *exploration) draw(ctx context.Context, w *walker) {
+func (e *exploration) draw(ctx context.Context, w *Walker) {
 	for ctx.Err() == nil {
 		run := int(e.next.Add(1)) - 1
 		if run >= e.opt.Runs {
 			return
 		}
 		rng := rand.New(rand.NewPCG(e.opt.Seed, uint64(run)))
-		k := w.walk(e.opt.MaxSteps, rng.IntN)
+		k := w.Walk(e.opt.MaxSteps, rng.IntN)
 		e.mu.Lock()
 		e.res.Runs++
 		e.res.Steps += uint64(len(k.Steps))
@@ -309,7 +307,7 @@ func (e *exploration) draw(ctx context.Context, w *walker) {
 	}
 }
 
-func (e *exploration) result(m Model, props []Property, ws []*walker) (*RandomResult, error) {
+func (e *exploration) result(m Model, props []Property, ws []*Walker) (*RandomResult, error) {
 	r := &e.res
 	r.Seed = e.opt.Seed
 	if r.Runs < e.opt.Runs {
@@ -324,7 +322,7 @@ func (e *exploration) result(m Model, props []Property, ws []*walker) (*RandomRe
 			} else {
 				r.Verdict = Broken
 			}
-			p.History = ws[0].shrink(i, d.walk)
+			p.History = ws[0].Shrink(i, d.walk)
 		}
 		r.Properties = append(r.Properties, p)
 	}

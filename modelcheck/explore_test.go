@@ -22,10 +22,11 @@ func TestShrinkingIsExact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k, err := modelcheck.RandomWalk(m, props, 11, rand.New(rand.NewPCG(seed, 0)).IntN)
+		w, err := modelcheck.NewWalker(m, props)
 		if err != nil {
 			t.Fatal(err)
 		}
+		k := w.Walk(11, rand.New(rand.NewPCG(seed, 0)).IntN)
 		o := explore(m, 100)
 		traps := o.traps()
 		for i, p := range props {

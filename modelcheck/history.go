@@ -3,7 +3,9 @@ package modelcheck
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 )
 
 // historyNodes bounds the search for the most readable history. Beyond it the
@@ -185,6 +187,33 @@ func (t *tracked) append(h *History, a ActionID, state []uint64) {
 		h.Faults[ta.unit]++
 	}
 	h.Steps = append(h.Steps, HistoryStep{ID: a, Action: d, State: slices.Clone(state[:w])})
+}
+
+// String lists the steps, one a line, with faults, the sealing step and the loop
+// marked.
+func (h *History) String() string {
+	var b strings.Builder
+	if h.LoopFrom == 0 {
+		b.WriteString("for ever:\n")
+	}
+	for i, st := range h.Steps {
+		fmt.Fprintf(&b, "%d ", i+1)
+		if st.Action.Actor != "" {
+			fmt.Fprintf(&b, "%s: ", st.Action.Actor)
+		}
+		b.WriteString(st.Action.Text)
+		if st.Action.IsFault() {
+			b.WriteString(" (fault)")
+		}
+		if h.Sealed == i+1 {
+			b.WriteString(" (from here on the goal cannot happen any more)")
+		}
+		b.WriteString("\n")
+		if h.LoopFrom == i+1 {
+			b.WriteString("for ever:\n")
+		}
+	}
+	return b.String()
 }
 
 // last gives the state a history ends in.

@@ -34,6 +34,9 @@ type Options struct {
 	Shortest bool
 	// NoHistories skips the search for readable histories: the verdicts only.
 	NoHistories bool
+	// StopEarly ends the search with the layer that decides the last property
+	// (all broken, or possible). Steps that were never taken are then unknown.
+	StopEarly bool
 	// LeastFaults also finds the smallest budgets that break each broken promise.
 	LeastFaults bool
 	// Progress is called about five times a second from one goroutine.

@@ -250,7 +250,7 @@ func (s *search) decided() bool {
 			return false
 		}
 	}
-	return len(s.props) > 0
+	return s.opt.StopEarly && len(s.props) > 0
 }
 
 // expand computes the successors of a segment.

@@ -5,11 +5,11 @@ import "slices"
 // shrinkNodes bounds the exact search for the shortest history within a walk.
 const shrinkNodes = 200_000
 
-// shrink finds the shortest history that decides property prop and is cut from
-// the walk by leaving out whole steps. It is exact up to shrinkNodes pairs of
+// Shrink finds the shortest history that decides property prop (its position;
+// the walk must decide it) and is cut from the walk by leaving out whole steps. It is exact up to shrinkNodes pairs of
 // position and state; beyond that, steps are left out one and two at a time
 // until nothing more can go, and the history is not Minimal.
-func (w *walker) shrink(prop int, k *Walk) *History {
+func (w *Walker) Shrink(prop int, k *Walk) *History {
 	steps := k.Steps[:k.Decides[prop]]
 	short, exact := w.shortest(prop, k.Start, steps)
 	if !exact {
@@ -31,7 +31,7 @@ type cutNode struct {
 
 // shortest walks along the steps, keeping for every state that some of them lead
 // to the fewest steps to get there.
-func (w *walker) shortest(prop, start int, steps []WalkStep) (best []WalkStep, exact bool) {
+func (w *Walker) shortest(prop, start int, steps []WalkStep) (best []WalkStep, exact bool) {
 	w.begin(start)
 	reached := map[string]*cutNode{}
 	var found *cutNode
@@ -82,7 +82,7 @@ func (w *walker) shortest(prop, start int, steps []WalkStep) (best []WalkStep, e
 
 // decidesAfter tells whether the steps can be executed and decide the property
 // at their end.
-func (w *walker) decidesAfter(prop, start int, steps []WalkStep) bool {
+func (w *Walker) decidesAfter(prop, start int, steps []WalkStep) bool {
 	w.begin(start)
 	w.expand()
 	for _, s := range steps {
@@ -97,7 +97,7 @@ func (w *walker) decidesAfter(prop, start int, steps []WalkStep) bool {
 }
 
 // leaveOut removes runs of steps, long runs first, then pairs.
-func (w *walker) leaveOut(prop, start int, steps []WalkStep) []WalkStep {
+func (w *Walker) leaveOut(prop, start int, steps []WalkStep) []WalkStep {
 	steps = slices.Clone(steps)
 	for size := max(1, len(steps)/2); ; {
 		removed := false
@@ -117,7 +117,7 @@ func (w *walker) leaveOut(prop, start int, steps []WalkStep) []WalkStep {
 }
 
 // leavePair removes two steps that can only go together.
-func (w *walker) leavePair(prop, start int, steps *[]WalkStep) bool {
+func (w *Walker) leavePair(prop, start int, steps *[]WalkStep) bool {
 	for i := range *steps {
 		for j := i + 1; j < len(*steps); j++ {
 			c := slices.Delete(slices.Clone(*steps), j, j+1)
@@ -131,10 +131,29 @@ func (w *walker) leavePair(prop, start int, steps *[]WalkStep) bool {
 	return false
 }
 
-// execute turns steps into a history.
-func (w *walker) execute(start int, steps []WalkStep) *History {
+// Replay executes steps from an initial state (its position); nil when one of
+// them is not possible. It tells which properties the history decides at its end.
+func (w *Walker) Replay(start int, steps []WalkStep) (h *History, decides []bool) {
+	decides = make([]bool, len(w.props))
+	for i := range w.props {
+		decides[i] = w.decidesAfter(i, start, steps)
+	}
 	w.begin(start)
-	t := &tracked{model: w.model, actions: faultUnits(w.model)}
+	for _, s := range steps {
+		w.expand()
+		i := w.find(s)
+		if i < 0 {
+			return nil, nil
+		}
+		w.step(i)
+	}
+	return w.execute(start, steps), decides
+}
+
+// execute turns steps into a history.
+func (w *Walker) execute(start int, steps []WalkStep) *History {
+	w.begin(start)
+	t := &tracked{model: w.model, actions: w.actions}
 	t.shape.Words = len(w.state) + 1
 	h := &History{Initial: slices.Clone(w.state), LoopFrom: -1}
 	for _, s := range steps {
@@ -143,18 +162,4 @@ func (w *walker) execute(start int, steps []WalkStep) *History {
 		t.append(h, s.Action, append(slices.Clone(w.state), 0))
 	}
 	return h
-}
-
-// faultUnits names the unit that each action spends.
-func faultUnits(m Model) []trackedAction {
-	var r []trackedAction
-	for a := range m.Shape().Actions {
-		d := m.Describe(ActionID(a))
-		t := trackedAction{fault: d.IsFault(), unit: d.FaultUnit}
-		if t.unit == "" {
-			t.unit = d.Text
-		}
-		r = append(r, t)
-	}
-	return r
 }

@@ -116,7 +116,7 @@ func runChild(name string, reduced, break2 bool, workers int) error {
 		return err
 	}
 	m, props := s.model()
-	opt := modelcheck.Options{NoReduction: !reduced, Workers: workers}
+	opt := modelcheck.Options{NoReduction: !reduced, Workers: workers, StopEarly: break2}
 	r, err := modelcheck.Check(context.Background(), m, props, opt)
 	if err != nil {
 		return err
