@@ -37,6 +37,7 @@ func (d *decoder) check() {
 			d.wantBool(c.Expr)
 		}
 	}
+	d.checkColumns()
 	d.checkStates()
 	d.checkRanges()
 	d.checkSources()
@@ -62,6 +63,12 @@ func (d *decoder) checkStep(s *ast.Step) {
 	for _, e := range []ast.Expr{s.When, s.Where} {
 		if e != nil {
 			d.wantBool(e)
+		}
+	}
+	if s.OnlyIfValue != nil && s.Resource != nil {
+		a, b := d.inf.typeOf(s.OnlyIfValue), s.Resource.KV.Value
+		if len(a.Alts) > 0 && len(b.Alts) > 0 && !comparable(a, b) {
+			d.l.Add(diag.Diagnostic{Code: "RP021", Pos: s.OnlyIfValue.Position(), Message: fmt.Sprintf("'%s' is never the value: %s against %s", s.OnlyIfValue, a, b), Hint: neverEqualHint(a, b)})
 		}
 	}
 	if s.Human != nil {
@@ -281,6 +288,36 @@ func neverEqualHint(a, b *ast.Type) string {
 		return "instances have no numbers: they are interchangeable; compare with me, or keep a name such as FIRST in a table"
 	}
 	return ""
+}
+
+// checkColumns: a column that keys and leases name and no row ever has would
+// make them say nothing.
+func (d *decoder) checkColumns() {
+	for _, r := range d.spec.Resources {
+		if r.SQL == nil {
+			continue
+		}
+		for _, t := range r.SQL.Tables {
+			var known []string
+			for _, c := range t.Columns {
+				if d.writes[c] || c == t.Sequence {
+					known = append(known, c.Name)
+				}
+			}
+			for _, c := range t.Columns {
+				if d.writes[c] || c == t.Sequence || c.Declared || len(known) == 0 {
+					continue
+				}
+				dg := diag.Diagnostic{Code: "RP013", Pos: c.Pos, Message: fmt.Sprintf("no row of %s ever has a column '%s'", t.Name, c.Name), Found: "'" + c.Name + "'"}
+				if near, ok := suggest(c.Name, known); ok {
+					dg.Hint = "did you mean: " + near
+				} else {
+					dg.Hint = "columns: " + strings.Join(known, ", ")
+				}
+				d.l.Add(dg)
+			}
+		}
+	}
 }
 
 // stateWords are the constants that a column is ever given, in any variant.

@@ -1,6 +1,7 @@
 package specs
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"sort"
@@ -46,8 +47,11 @@ type decoder struct {
 	kvFields map[*ast.Resource][]string
 	later    []func() // run after every name is declared
 
-	hints map[string]bool // sections that an unknown key was meant for
-	syms  map[string]diag.Pos
+	noOps  bool                  // no operations: their names are not reported
+	loose  map[*ast.Process]bool // its trigger is wrong: unknown names are not reported
+	writes map[*ast.Column]bool  // named in a row or set of some variant
+	hints  map[string]bool       // sections that an unknown key was meant for
+	syms   map[string]diag.Pos
 }
 
 var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -186,6 +190,16 @@ func (d *decoder) mapping(n *yamlx.Node, at diag.Pos, what string) []yamlx.Entry
 // keys reports the keys of n that are not known.
 func (d *decoder) keys(n *yamlx.Node, known ...string) { yamlx.UnknownKeys(n, d.l, "RP002", known...) }
 
+// lacks says whether n has no such key, nor one that was meant to be it.
+func (d *decoder) lacks(n *yamlx.Node, key string) bool {
+	for _, e := range n.Entries() {
+		if c, _ := diag.Closest(e.Key.Value(), []string{key}); e.Key.Value() == key || c == key {
+			return false
+		}
+	}
+	return true
+}
+
 // word reads a plain word.
 func (d *decoder) word(n *yamlx.Node, at diag.Pos, what string) (string, bool) {
 	n = d.sub(n)
@@ -233,6 +247,7 @@ func (d *decoder) flag(n *yamlx.Node, at diag.Pos) bool {
 			hint = "write false; no and off are words here, not truth values"
 		}
 		d.wanted(n, at, "RP004", "true or false", hint)
+		return true // what follows from false is not reported too
 	}
 	return v
 }
@@ -286,6 +301,10 @@ func (d *decoder) duration(n *yamlx.Node, at diag.Pos, of string) *ast.Duration 
 }
 
 func firstLine(err error) string {
+	var syntax *quantity.SyntaxError
+	if errors.As(err, &syntax) {
+		return syntax.Hint
+	}
 	s := err.Error()
 	if i := strings.IndexByte(s, '\n'); i >= 0 {
 		s = s[:i]

@@ -330,8 +330,17 @@ func (s scope) otherWord(name string, base ast.Base) ast.Expr {
 			return &ast.OpConst{Base: base, Operation: op, Index: s.each.Index}
 		}
 	}
-	s.d.l.Add(s.unknownName(name, base.At))
+	s.unknownWord(name, base.At)
 	return nil
+}
+
+// unknownWord reports a name that means nothing, unless the trigger that may
+// bind it is wrong already.
+func (s scope) unknownWord(name string, pos diag.Pos) {
+	if s.proc != nil && s.d.loose[s.proc] {
+		return
+	}
+	s.d.l.Add(s.unknownName(name, pos))
 }
 
 // symbol remembers an ALL_CAPS word.

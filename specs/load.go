@@ -152,6 +152,7 @@ func newDecoder(file string, root *yamlx.Node, l *diag.List) *decoder {
 		params: map[string]*param{}, resources: map[string]*ast.Resource{}, tables: map[string]*ast.Table{}, ops: map[string]*ast.Operation{},
 		procs: map[string]*ast.Process{}, effects: map[string]*ast.Effect{}, durations: map[string]*ast.Duration{}, faults: map[string][]*ast.Fault{},
 		declared: map[string]bool{}, raw: map[*ast.Process]*rawProcess{}, hints: map[string]bool{}, syms: map[string]diag.Pos{},
+		loose: map[*ast.Process]bool{}, writes: map[*ast.Column]bool{},
 		kvFields: map[*ast.Resource][]string{},
 	}
 }
@@ -434,6 +435,7 @@ func (d *decoder) decodeDurations(v variantNode) {
 func (d *decoder) decodeOperations() {
 	k, n := d.root.Lookup("operations")
 	if k == nil {
+		d.noOps = true
 		d.missing("operations", "say what is counted: operations: {payment: 1}")
 		return
 	}

@@ -773,6 +773,8 @@ func (d *decoder) checkMap(p *ast.Promise, n *yamlx.Node) {
 	}
 	sort.Strings(modes)
 	switch {
+	case len(modes) == 0 && !(d.lacks(n, "always") && d.lacks(n, "eventually") && d.lacks(n, "finally") && d.lacks(n, "leads_to")):
+		return
 	case len(modes) == 0:
 		d.l.Add(diag.Diagnostic{Code: "RP032", Pos: k.Pos(), Message: "check: does not say when", Hint: "add always: true, eventually: true, finally: true or leads_to: EXPR"})
 		return

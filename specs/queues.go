@@ -121,6 +121,9 @@ func (d *decoder) operation(name string, pos diag.Pos) *ast.Operation {
 	if op, ok := d.ops[strings.TrimSuffix(name, "s")]; ok {
 		return op
 	}
+	if d.noOps {
+		return nil
+	}
 	pos.EndColumn = pos.Column + len([]rune(name))
 	d.unknown(pos, "RP010", "operation", name, sortedKeys(d.ops))
 	return nil

@@ -175,7 +175,7 @@ func (d *decoder) rawStep(p *ast.Process, raw *rawProcess, n *yamlx.Node, block 
 	s.Subject = r.verb.Value()
 	d.stepKeysOf(r, key.Value())
 	for _, m := range info.must {
-		if k, _ := n.Lookup(m); k == nil {
+		if k, _ := n.Lookup(m); k == nil && d.lacks(n, m) {
 			d.l.Add(diag.Diagnostic{Code: "RP003", Pos: key.Pos(), Message: fmt.Sprintf("'%s' has no '%s'", key.Value(), m), Hint: info.example})
 			r.bad = true
 		}
@@ -287,7 +287,9 @@ func (d *decoder) stepKeysOf(r *rawStep, verb string) {
 func (d *decoder) collectNames() {
 	for _, p := range d.spec.Processes {
 		raw := d.raw[p]
-		if k, on := raw.node.Lookup("on"); k != nil {
+		k, on := raw.node.Lookup("on")
+		d.loose[p] = !knownTrigger(d.sub(on))
+		if k != nil {
 			if ak, as := d.sub(on).Lookup("as"); ak != nil {
 				d.bind(p, as, ak.Pos())
 			}
@@ -378,8 +380,10 @@ func (d *decoder) collectStep(r *rawStep) {
 			}
 		}
 	}
-	if k, n := r.arg("effect"); k != nil {
-		d.collectEffect(n, false)
+	for _, e := range r.node.Entries() { // also where the key is misspelt
+		if c, _ := diag.Closest(e.Key.Value(), []string{"effect"}); c != "" {
+			d.collectEffect(e.Value, false)
+		}
 	}
 	if k, n := r.arg("undo"); k != nil {
 		d.collectEffect(n, true)
@@ -387,6 +391,9 @@ func (d *decoder) collectStep(r *rawStep) {
 }
 
 func (d *decoder) collectEffect(n *yamlx.Node, undo bool) {
+	if n.Kind() == yamlx.Scalar && nameForm.MatchString(n.Value()) { // reported where it is read
+		d.effect(n.Value(), n.Pos())
+	}
 	for _, e := range d.sub(n).Entries() {
 		if d.name(e.Key, "effect") {
 			eff := d.effect(e.Key.Value(), e.Key.Pos())
@@ -412,7 +419,9 @@ func (d *decoder) addColumns(t *ast.Table, row *yamlx.Node) {
 		return
 	}
 	for _, e := range row.Entries() {
-		d.addColumn(t, e.Key.Value(), e.Key.Pos())
+		if c := d.addColumn(t, e.Key.Value(), e.Key.Pos()); c != nil {
+			d.writes[c] = true
+		}
 	}
 }
 
@@ -463,7 +472,9 @@ func (d *decoder) collectTable(t *ast.Table, v *yamlx.Node) {
 	}
 	lease := d.sub(v.Get("lease"))
 	for _, part := range []string{"while", "then"} {
-		d.addColumns(t, d.sub(lease.Get(part)))
+		for _, e := range d.sub(lease.Get(part)).Entries() {
+			d.addColumn(t, e.Key.Value(), e.Key.Pos())
+		}
 	}
 	if h := d.sub(lease.Get("holder")); h.Kind() == yamlx.Scalar && h.Value() != "none" {
 		d.addColumn(t, h.Value(), h.Pos())

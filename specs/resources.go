@@ -382,7 +382,9 @@ func (d *decoder) lease(t *ast.Table, n *yamlx.Node, at diag.Pos) {
 	l := &ast.Lease{Pos: n.Pos()}
 	for _, part := range []string{"while", "then", "lasts"} {
 		if k, _ := n.Lookup(part); k == nil {
-			d.errorf(n.Pos(), "RP003", "the lease of %s has no '%s'", t.Name, part)
+			if d.lacks(n, part) {
+				d.errorf(n.Pos(), "RP003", "the lease of %s has no '%s'", t.Name, part)
+			}
 			return
 		}
 	}
@@ -431,6 +433,13 @@ func (d *decoder) resource(n *yamlx.Node, at diag.Pos, what string, kinds ...ast
 	return d.resourceNamed(n.Value(), n.Pos(), what, kinds...)
 }
 
+func kindNoun(k ast.ResourceKind) string {
+	if k == ast.SQLKind {
+		return "sql resource"
+	}
+	return k.String()
+}
+
 func (d *decoder) resourceNamed(name string, pos diag.Pos, what string, kinds ...ast.ResourceKind) *ast.Resource {
 	if r, ok := d.resources[name]; ok {
 		for _, k := range kinds {
@@ -438,8 +447,8 @@ func (d *decoder) resourceNamed(name string, pos diag.Pos, what string, kinds ..
 				return r
 			}
 		}
-		d.l.Add(diag.Diagnostic{Code: "RP010", Pos: pos, Message: "'" + name + "' is a " + r.Kind.String() + ", expected a " + what,
-			Found: "a " + r.Kind.String(), Expected: "a " + what})
+		d.l.Add(diag.Diagnostic{Code: "RP010", Pos: pos, Message: "'" + name + "' is a " + kindNoun(r.Kind) + ", expected a " + what,
+			Found: "a " + kindNoun(r.Kind), Expected: "a " + what})
 		return nil
 	}
 	var known []string

@@ -231,8 +231,7 @@ func (d *decoder) parse(n *yamlx.Node, forms []*form, code string) (*form, map[s
 			return f, got
 		}
 		if ok {
-			best = append(best, near{f, got, k, w})
-			continue
+			w++ // a whole sentence, with a name that does not exist
 		}
 		if len(best) == 0 || w > best[0].word {
 			best = best[:0]
@@ -242,7 +241,7 @@ func (d *decoder) parse(n *yamlx.Node, forms []*form, code string) (*form, map[s
 		}
 	}
 	for _, b := range best { // matched as a sentence, with a name that does not exist
-		if b.phrases == len(b.f.phrases) && b.word == len(s.words) {
+		if b.word > len(s.words) {
 			return b.f, b.got
 		}
 	}

@@ -103,7 +103,7 @@ func (d *decoder) tableNamed(name string, pos diag.Pos) *ast.Table {
 		return t
 	}
 	if r, ok := d.resources[name]; ok {
-		dg := diag.Diagnostic{Code: "RP010", Pos: pos, Message: fmt.Sprintf("'%s' is a %s, expected a table", name, r.Kind), Expected: "a table"}
+		dg := diag.Diagnostic{Code: "RP010", Pos: pos, Message: fmt.Sprintf("'%s' is a %s, expected a table", name, kindNoun(r.Kind)), Expected: "a table"}
 		if r.SQL != nil && len(r.SQL.Tables) > 0 {
 			dg.Hint = "its tables: " + strings.Join(tableNames(r.SQL.Tables), ", ")
 		} else if r.KV != nil {
@@ -472,7 +472,7 @@ func (d *decoder) ackStep(r *rawStep, sc scope) {
 	}
 	v := s.Process.Var(w)
 	if v == nil {
-		d.l.Add(sc.unknownName(w, r.verb.Pos()))
+		sc.unknownWord(w, r.verb.Pos())
 		return
 	}
 	s.Message = v
@@ -528,10 +528,13 @@ func (d *decoder) callStep(r *rawStep, sc scope) {
 	if s.Method == nil {
 		return
 	}
-	if k, n := r.arg("with"); k != nil {
+	k, n := r.arg("with")
+	if k != nil {
 		s.Row = d.cells(n, k.Pos(), cellArgs{s.Method}, sc)
 	}
-	d.callArgs(r)
+	if k == nil || s.Row != nil {
+		d.callArgs(r)
+	}
 }
 
 // callArgs checks that a call sends what its method needs.
@@ -691,6 +694,14 @@ func (d *decoder) localStep(raw *rawProcess, r *rawStep, sc scope) {
 	}
 }
 
+func withEnd(labels map[string]labelAt) []string {
+	out := sortedKeys(labels)
+	if !contains(out, "end") {
+		out = append(out, "end")
+	}
+	return out
+}
+
 // target resolves a label seen from step s.
 func (d *decoder) target(raw *rawProcess, s *ast.Step, label string, pos diag.Pos) *ast.Target {
 	t := &ast.Target{Pos: pos, Label: label}
@@ -700,8 +711,11 @@ func (d *decoder) target(raw *rawProcess, s *ast.Step, label string, pos diag.Po
 		t.Kind = ast.ToEnd
 		t.Leaves = s.Block != nil
 		return t
+	case !ok && strings.Contains(label, " when "):
+		d.l.Add(diag.Diagnostic{Code: "RP011", Pos: pos, Message: "expected a label, found '" + label + "'", Hint: "write when: on a line of its own"})
+		return nil
 	case !ok:
-		d.unknown(pos, "RP011", "label", label, append(sortedKeys(raw.labels), "end"))
+		d.unknown(pos, "RP011", "label", label, withEnd(raw.labels))
 		return nil
 	case at.block != nil && at.block != s.Block:
 		d.l.Add(diag.Diagnostic{Code: "RP016", Pos: pos, Message: fmt.Sprintf("'%s' stands inside a %s: no jump leads into a block", label, at.block.Verb),

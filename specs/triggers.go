@@ -20,6 +20,21 @@ var triggerKeys = map[string][]string{
 
 var triggerOrder = []string{"message", "row", "request", "start", "poll", "fault", "every"}
 
+// knownTrigger says whether on: has a trigger with keys that it knows.
+func knownTrigger(on *yamlx.Node) bool {
+	for _, t := range triggerOrder {
+		if k, _ := on.Lookup(t); k != nil {
+			for _, e := range on.Entries() {
+				if e.Key.Value() != t && !contains(triggerKeys[t], e.Key.Value()) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	return false
+}
+
 func (d *decoder) decodeTriggers() {
 	for _, p := range d.spec.Processes {
 		k, on := d.raw[p].node.Lookup("on")

@@ -111,6 +111,9 @@ func (a *Alt) String() string {
 	case KindBool:
 		return "true or false"
 	case KindInt:
+		if a.Lo == a.Hi {
+			return strconv.Itoa(a.Lo)
+		}
 		return strconv.Itoa(a.Lo) + " .. " + strconv.Itoa(a.Hi)
 	case KindSymbol:
 		return strings.Join(a.Symbols, " | ")
