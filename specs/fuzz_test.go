@@ -35,7 +35,8 @@ func corpus(t testing.TB) []string {
 func accept(t interface{ Fatalf(string, ...any) }, src string) {
 	s, ds := Load("f.yaml", []byte(src))
 	failed := false
-	lines := strings.Count(src, "\n") + 1
+	breaks := strings.NewReplacer("\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+	lines := strings.Count(breaks.Replace(src), "\n") + 1
 	for _, d := range ds {
 		failed = failed || d.Severity == diag.Error
 		if d.Pos.Line > lines+1 || d.Pos.Line < 0 || d.Pos.Column < 0 {

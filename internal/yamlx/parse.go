@@ -52,7 +52,7 @@ func Parse(file string, src []byte, lim Limits, l *diag.List) (docs []*Node) {
 	if !checkText(file, src, l) {
 		return nil
 	}
-	b := &builder{doc: &document{file: file, lines: strings.Split(string(src), "\n")}, lim: lim, l: l}
+	b := &builder{doc: &document{file: file, lines: splitLines(string(src))}, lim: lim, l: l}
 	defer func() {
 		if r := recover(); r != nil { // a defect of the YAML library must not take the caller down
 			l.Errorf(diag.Pos{File: file}, Code, "not readable as YAML: %v", r)

@@ -52,3 +52,9 @@ func (d *document) scalarEnd(y *yaml.Node) int {
 	}
 	return end
 }
+
+// splitLines splits where YAML does: at \r, \r\n and the Unicode line breaks too.
+func splitLines(src string) []string {
+	r := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+	return strings.Split(r.Replace(src), "\n")
+}
