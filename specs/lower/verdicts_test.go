@@ -42,39 +42,6 @@ func check(t *testing.T, v *ast.Spec) *lower.Outcome {
 	return o
 }
 
-// answer is a promise's verdict with the number of printed steps of the history
-// that breaks it.
-type answer struct {
-	verdict string
-	steps   int
-	history *lower.History
-}
-
-// answers gives one answer per promise, in order.
-func answers(o *lower.Outcome) []answer {
-	var out []answer
-	for _, ids := range o.Promises {
-		a := answer{verdict: "holds"}
-		for i, p := range o.Result.Properties {
-			from := o.Model.Origin(i).Property
-			for _, id := range ids {
-				if o.Program.Props[id] != from {
-					continue
-				}
-				switch {
-				case p.Verdict == modelcheck.Broken && a.verdict != "broken":
-					h := o.History(p.History, i)
-					a = answer{"broken", len(h.Steps), h}
-				case p.Verdict == modelcheck.Unknown && a.verdict == "holds":
-					a.verdict = "unknown"
-				}
-			}
-		}
-		out = append(out, a)
-	}
-	return out
-}
-
 // The table at the end of the language's design: verdicts, and the lengths of
 // the shortest histories.
 func TestVerdictTable(t *testing.T) {
@@ -103,8 +70,8 @@ func TestVerdictTable(t *testing.T) {
 					t.Errorf("incomplete: %v", o.Result.Limits)
 				}
 				var got []string
-				for _, a := range answers(o) {
-					got = append(got, a.String())
+				for _, a := range o.Answers() {
+					got = append(got, short(a))
 				}
 				if g := strings.Join(got, " "); g != tt.want {
 					t.Errorf("got %s, want %s", g, tt.want)
@@ -115,24 +82,20 @@ func TestVerdictTable(t *testing.T) {
 	}
 }
 
-func (a answer) String() string {
-	if a.verdict == "broken" {
-		return strconv.Itoa(a.steps)
+// short is the verdict, or the number of steps of the history that breaks it.
+func short(a lower.PromiseAnswer) string {
+	if a.Verdict == modelcheck.Broken {
+		return strconv.Itoa(len(a.History.Steps))
 	}
-	return a.verdict
+	return a.Verdict.String()
 }
 
 // possible: every must_be_possible line was reached.
 func possible(t *testing.T, o *lower.Outcome) {
 	t.Helper()
-	for _, p := range o.Possible {
-		if p.Prop < 0 {
-			continue
-		}
-		for i, r := range o.Result.Properties {
-			if o.Model.Origin(i).Property == o.Program.Props[p.Prop] && r.Verdict != modelcheck.Holds {
-				t.Errorf("%s: %v", r.Name, r.Verdict)
-			}
+	for _, p := range o.Possibilities() {
+		if p.Verdict != modelcheck.Holds {
+			t.Errorf("%s: %v", p.Possibility.Text, p.Verdict)
 		}
 	}
 }
