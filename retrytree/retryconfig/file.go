@@ -33,6 +33,7 @@ type File struct {
 	Column int
 	Hops   []*Hop // in file order
 	Facts  []Fact // what the readers saw and a rule reports
+	Calls  []Call // edges, of a plan file
 	Source []byte // the bytes that were read, for messages and suppressions
 }
 

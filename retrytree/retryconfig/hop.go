@@ -204,6 +204,10 @@ func (h *Hop) startsBefore(service, limit time.Duration) int64 {
 	return lo
 }
 
+// Starts gives how many attempts start before the limit when each takes service and the
+// waits are the smallest: at most the attempts of the hop.
+func (h *Hop) Starts(service, limit time.Duration) int64 { return h.startsBefore(service, limit) }
+
 // FastAttempts gives the attempts that can start when each fails at once: the count
 // of rule 2. It is nil for an unbounded or undecided count.
 func (h *Hop) FastAttempts() *int64 {

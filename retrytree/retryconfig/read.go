@@ -65,7 +65,7 @@ func mentions(src []byte) bool {
 	return hint.Match(src)
 }
 
-var hint = regexp.MustCompile(`(?i)retr[iy]|attempt|hedg|redeliver|redrive|max_?deliver|delivery-limit|deliver|backoff|kind|services?:|proxy_pass|reverse_proxy|` +
+var hint = regexp.MustCompile(`(?i)relplan|retr[iy]|attempt|hedg|redeliver|redrive|max_?deliver|delivery-limit|deliver|backoff|kind|services?:|proxy_pass|reverse_proxy|` +
 	`[a-z]+_pass|upstream|AWS::|States|backend|listen|producer|Route|virtual_?hosts|consumer|AttemptTimeout|TotalRequestTimeout|jobs:|apiVersion|bootstrap|acks|queue|durable|ack_|timeout`)
 
 // generated are files whose words say nothing about retries.

@@ -27,7 +27,7 @@ var readers = []*Reader{istioReader, envoyReader, grpcReader, gwapiReader, btpRe
 	resilience4jReader, springGatewayReader, springMessagingReader, kafkaReader, microprofileReader, dotnetReader,
 	awsConfigReader, cloudformationReader, aslReader,
 	contourReader, kumaReader, consulReader, emissaryReader, glooReader, daprReader, jobReader, argoReader, tektonReader, gitlabReader, githubReader,
-	rabbitReader, natsReader, azureReader, knativeReader}
+	rabbitReader, natsReader, azureReader, knativeReader, statementReader, planReader}
 
 // Readers lists all readers.
 func Readers() []*Reader { return readers }

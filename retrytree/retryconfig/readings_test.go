@@ -54,6 +54,18 @@ func TestReadings(t *testing.T) {
 		"spec.retryPolicy.numRetries (OSM)":                                      {"2", "1", "refused"},
 		"httpRoute.retryPolicy.maxRetries (App Mesh)":                            {"refused", "1", "refused"},
 	}
+	for k, w := range map[string][3]string{
+		"botocore-config max_attempts": {"5", "1", "refused"}, "aws-sdk-go-v2 max_attempts": {"3", "refused", "refused"}, "polly max_retry_attempts": {"4", "refused", "refused"},
+		"spring-retry max_attempts": {"3", "refused", "refused"}, "spring-7-retryable max_retries": {"4", "1", "refused"}, "spring-kafka-fixed-backoff max_attempts": {"10", "1", "refused"},
+		"feign max_attempts": {"5", "refused", "refused"}, "azure-core-go max_retries": {"4", "4", "1"}, "temporal maximum_attempts": {"no limit", "no limit", "refused"},
+		"celery max_retries": {"4", "1", "refused"}, "sidekiq retry": {"26", "1", "refused"}, "bullmq attempts": {"1", "refused", "refused"},
+		"go-retryablehttp retry_max": {"5", "1", "refused"}, "urllib3 total": {"11", "1", "refused"}, "gax-java max_attempts": {"no limit", "no limit", "refused"},
+		"airflow retries": {"1", "1", "refused"},
+	} {
+		kind, key, _ := strings.Cut(k, " ")
+		want[key+" of "+kind] = w
+	}
+	want["calls.NAME.calls[].attempts"] = [3]string{"1", "refused", "refused"}
 	seen := map[string]bool{}
 	for _, row := range Readings() {
 		three := map[string]string{"all": "3", "after the first": "4"}[row.Counts]

@@ -1,0 +1,46 @@
+package lint
+
+import (
+	"github.com/relplan/relplan/internal/diag"
+)
+
+// childOutlivesCaller is rule 10.
+var childOutlivesCaller = &Rule{
+	Number: 10,
+	Code:   "child-outlives-caller",
+	Title:  "The callee works longer than its caller waits for one attempt",
+	Text:   `When the worst time of a call is longer than the limit that its caller gives one attempt, the callee goes on working for an answer that nobody takes, while the caller has already sent the next attempt. Compare with the limit of one attempt of the caller, not with its overall limit.`,
+	Before: []Source{
+		{Name: "relplan.yaml", Text: `relplan: v1
+plan: p
+calls:
+  gateway: {calls: [{to: orders, attempts: 2, per_try: 1s, overall: 3s, backoff: {base: 25ms, jitter: full}}]}
+  orders: {calls: [{to: bank, attempts: 3, per_try: 500ms, overall: 2s, backoff: {base: 25ms, jitter: full}}]}
+`},
+	},
+	After: []Source{
+		{Name: "relplan.yaml", Text: `relplan: v1
+plan: p
+calls:
+  gateway: {calls: [{to: orders, attempts: 2, per_try: 2s, overall: 5s, backoff: {base: 25ms, jitter: full}}]}
+  orders: {calls: [{to: bank, attempts: 3, per_try: 500ms, overall: 2s, backoff: {base: 25ms, jitter: full}}]}
+`},
+	},
+	Severity: diag.Error,
+	Run: func(p *Pass) {
+		for _, up := range p.Edges {
+			for _, down := range p.Edges {
+				if up.To != down.From || up.Hop == down.Hop || up.Hop.PerTry == nil || down.Hop.Refused != "" {
+					continue
+				}
+				switch {
+				case down.Hop.Worst != nil && *down.Hop.Worst > *up.Hop.PerTry:
+					p.report(down.Hop, "%s -> %s takes up to %v, but %s waits %v for one attempt: the rest is work for nobody", down.From, down.To, *down.Hop.Worst, up.From, *up.Hop.PerTry).
+						values(down.Hop.Worst.String(), up.Hop.PerTry.String())
+				case down.Hop.Worst == nil && down.Hop.Undecided == "" && down.Hop.OverallKnown && down.Hop.Retries():
+					p.report(down.Hop, "%s -> %s has no limit of its time, but %s waits %v for one attempt", down.From, down.To, up.From, *up.Hop.PerTry).values("unbounded", up.Hop.PerTry.String())
+				}
+			}
+		}
+	},
+}
