@@ -42,7 +42,8 @@ func (w *Worst) applyChoices(trees map[int32]*pathTree) {
 		for _, i := range w.pathEdges(int(t)) {
 			n.PathAttempts = n.PathAttempts.Mul(g.edges[i].factor)
 		}
-		n.Paths = trees[g.index[n.Root]].pathsTo(g, t)
+		root, _ := g.index.find(n.Root)
+		n.Paths = trees[root].pathsTo(g, t)
 	}
 }
 

@@ -123,7 +123,7 @@ func (g *Graph) enter(e *Entry, has []allowance, onPath map[int32]*Entry, last m
 		return fmt.Errorf("deadline %q has a negative duration", e.Name)
 	}
 	for i, name := range e.Path {
-		u, ok := g.index[name]
+		u, ok := g.index.find(name)
 		if !ok {
 			return fmt.Errorf("deadline %q runs through %q, which is not in the graph", e.Name, name)
 		}
@@ -136,7 +136,8 @@ func (g *Graph) enter(e *Entry, has []allowance, onPath map[int32]*Entry, last m
 			has[u].tighten(e.Budget, "deadline "+e.Name)
 			continue
 		}
-		from, found := g.index[e.Path[i-1]], false
+		from, _ := g.index.find(e.Path[i-1])
+		found := false
 		for j := g.first[from]; j < g.first[from+1]; j++ {
 			if g.edges[j].to != u {
 				continue

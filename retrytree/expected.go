@@ -118,7 +118,7 @@ type ExpectedEdge struct {
 // computed exactly and weighed. Markov-modulated ones are carried along as a
 // hidden state, see [Domain].
 func (g *Graph) Expect(root string, o ExpectOptions) (*Expected, error) {
-	r, ok := g.index[root]
+	r, ok := g.index.find(root)
 	if !ok {
 		return nil, fmt.Errorf("service %q is not in the graph", root)
 	}

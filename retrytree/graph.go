@@ -49,7 +49,7 @@ func (e *CycleError) Error() string {
 // concurrent use.
 type Graph struct {
 	nodes []Node
-	index map[string]int32
+	index *names
 	edges []edge  // grouped by caller, in the order of its calls
 	first []int32 // edges of node u are edges[first[u]:first[u+1]]
 	order []int32 // topological order of the nodes, callers first
@@ -69,16 +69,14 @@ type edge struct {
 // Build checks the description and returns the graph. All mistakes are
 // reported together (errors.Join of *InputError); a cycle is a *CycleError.
 func Build(nodes []Node) (*Graph, error) {
-	g := &Graph{nodes: make([]Node, len(nodes), len(nodes)+8), index: make(map[string]int32, 2*len(nodes))}
-	copy(g.nodes, nodes)
+	g := &Graph{nodes: slices.Clone(nodes), index: newNames(len(nodes) + 8)}
 	var errs []error
 	for i, n := range nodes {
 		if n.Name == "" {
 			errs = append(errs, &InputError{Index: i, Call: -1, Layer: -1, Message: "has no name"})
 			continue
 		}
-		known := len(g.index)
-		if g.index[n.Name] = int32(i); len(g.index) == known {
+		if _, ok := g.index.add(n.Name); !ok {
 			errs = append(errs, &InputError{Node: n.Name, Index: i, Call: -1, Layer: -1, Message: "is described twice"})
 		}
 	}
@@ -106,13 +104,11 @@ func (g *Graph) link(total int) {
 		g.first = append(g.first, int32(len(g.edges)))
 		for j := range g.nodes[i].Calls {
 			c := &g.nodes[i].Calls[j]
-			to, ok := g.index[c.To]
-			if !ok {
-				to = int32(len(g.nodes))
-				g.index[c.To] = to
+			to, fresh := g.index.add(c.To)
+			if fresh {
 				g.nodes = append(g.nodes, Node{Name: c.To})
 			}
-			f := c.timing().fast
+			f := c.fast()
 			if c.FanOut > 1 {
 				f = f.Mul(NewCount(c.FanOut))
 			}

@@ -54,6 +54,20 @@ func (c Call) timing() timing {
 	return t
 }
 
+// fast is timing().fast without the rest, for calls of at most one layer.
+func (c *Call) fast() Count {
+	switch {
+	case len(c.Layers) == 0:
+		return NewCount(1)
+	case len(c.Layers) > 1:
+		return c.timing().fast
+	}
+	if l := &c.Layers[0]; l.Overall == 0 && !l.Unbounded {
+		return NewCount(max(l.Attempts, 1))
+	}
+	return countOf(c.Layers[0].Policy().Fast())
+}
+
 // tighter returns the smaller of two limits of which 0 means none.
 func tighter(a, b time.Duration) time.Duration {
 	switch {

@@ -157,7 +157,7 @@ func (p *pass) run(g *Graph, root int32, order []int32) {
 
 // Find returns the worst case of one service.
 func (w *Worst) Find(name string) (NodeWorst, bool) {
-	i, ok := w.g.index[name]
+	i, ok := w.g.index.find(name)
 	if !ok {
 		return NodeWorst{}, false
 	}
