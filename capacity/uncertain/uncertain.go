@@ -1,0 +1,247 @@
+// Package uncertain carries ranges and distributions of inputs through a
+// calculation by Monte Carlo and says which input drives the width of the
+// answer.
+//
+// Inputs are independent. Samples are drawn by inverting distribution functions
+// at the points of a counter-based generator, so the same seed gives the same
+// answer on every machine, whatever the number of inputs.
+package uncertain
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Dist is a distribution of one input.
+type Dist interface {
+	// Quantile returns the value below which the share p of cases lies, 0 < p < 1.
+	Quantile(p float64) float64
+	// Fixed says that there is one value only.
+	Fixed() bool
+}
+
+// point is a known value.
+type point float64
+
+func (p point) Quantile(float64) float64 { return float64(p) }
+func (p point) Fixed() bool              { return true }
+
+// Point returns a known value.
+func Point(x float64) Dist { return point(x) }
+
+// wrap adapts a gonum distribution.
+type wrap struct {
+	d interface{ Quantile(float64) float64 }
+}
+
+func (w wrap) Quantile(p float64) float64 { return w.d.Quantile(p) }
+func (w wrap) Fixed() bool                { return false }
+
+// Range returns the distribution whose 5 % and 95 % quantiles are low and high:
+// lognormal if low is above zero, else normal. Equal bounds give a point.
+func Range(low, high float64) (Dist, error) {
+	if low == high && !math.IsNaN(low) && !math.IsInf(low, 0) {
+		return Point(low), nil
+	}
+	return Quantiles(map[float64]float64{0.05: low, 0.95: high})
+}
+
+// Quantiles returns the lognormal (if all values are above zero) or normal
+// distribution with the given quantiles, for example {0.5: 40e3, 0.95: 100e3}.
+// With more than two, the line through the normal scores by least squares.
+// Errors: fewer than two, not increasing, not finite, a share outside 0..1.
+func Quantiles(q map[float64]float64) (Dist, error) {
+	if len(q) < 2 {
+		return nil, errors.New("a distribution needs two quantiles")
+	}
+	ps := make([]float64, 0, len(q))
+	for p := range q {
+		ps = append(ps, p)
+	}
+	slices.Sort(ps)
+	positive := true
+	for i, p := range ps {
+		x := q[p]
+		if !(p > 0 && p < 1) || math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("quantile %v at %v is not a finite value of a share between 0 and 1", x, p)
+		}
+		if i > 0 && x <= q[ps[i-1]] {
+			return nil, fmt.Errorf("quantiles do not grow: %v at %v after %v", x, p, q[ps[i-1]])
+		}
+		positive = positive && x > 0
+	}
+	z, y := make([]float64, len(ps)), make([]float64, len(ps))
+	for i, p := range ps {
+		z[i], y[i] = distuv.UnitNormal.Quantile(p), q[p]
+		if positive {
+			y[i] = math.Log(y[i])
+		}
+	}
+	mu, sigma := stat.LinearRegression(z, y, nil, false)
+	if positive {
+		return wrap{distuv.LogNormal{Mu: mu, Sigma: sigma}}, nil
+	}
+	return wrap{distuv.Normal{Mu: mu, Sigma: sigma}}, nil
+}
+
+// samples is an empirical distribution.
+type samples []float64
+
+func (s samples) Quantile(p float64) float64 { return stat.Quantile(p, stat.LinInterp, s, nil) }
+func (s samples) Fixed() bool                { return s[0] == s[len(s)-1] }
+
+// Samples returns the distribution of observed values. Errors: none, or one that
+// is not finite.
+func Samples(xs []float64) (Dist, error) {
+	if len(xs) == 0 {
+		return nil, errors.New("no samples")
+	}
+	s := slices.Clone(xs)
+	slices.Sort(s)
+	if math.IsNaN(s[0]) || math.IsInf(s[0], 0) || math.IsInf(s[len(s)-1], 0) {
+		return nil, errors.New("a sample is not a finite number")
+	}
+	return samples(s), nil
+}
+
+// Input is a named input.
+type Input struct {
+	Name string
+	Dist Dist
+}
+
+// Options of a run.
+type Options struct {
+	// N is the number of samples; 0 = 100,000.
+	N int
+	// Seed of the generator.
+	Seed uint64
+}
+
+// Driver says how one input moves the answer.
+type Driver struct {
+	Input string
+	// Low and High are the answer with this input at its 5 % and 95 % quantile
+	// and all others at their medians.
+	Low, High float64
+	// Share of the squared swings of all inputs, 0..1: what narrowing this input
+	// alone could save of the variance, to first order.
+	Share float64
+}
+
+// Result of a run.
+type Result struct {
+	Mean          float64
+	P5, P50, P95  float64
+	Drivers       []Driver // widest first
+	N             int
+	Seed          uint64
+	Deterministic bool // all inputs are points
+}
+
+// Run draws samples of the inputs and applies f, which must be pure. The slice it
+// gets is reused.
+func Run(inputs []Input, f func(x []float64) float64, o Options) (Result, error) {
+	if o.N == 0 {
+		o.N = 100_000
+	}
+	if o.N < 1 || o.N > 100_000_000 {
+		return Result{}, fmt.Errorf("%d samples is outside 1..10^8", o.N)
+	}
+	r := Result{N: o.N, Seed: o.Seed, Drivers: []Driver{}}
+	x := make([]float64, len(inputs))
+	var loose []int
+	for i, in := range inputs {
+		if in.Dist == nil {
+			return r, fmt.Errorf("input %q has no distribution", in.Name)
+		}
+		x[i] = in.Dist.Quantile(0.5)
+		if !in.Dist.Fixed() {
+			loose = append(loose, i)
+		}
+	}
+	if len(loose) == 0 {
+		v := f(x)
+		r.Mean, r.P5, r.P50, r.P95, r.Deterministic = v, v, v, v, true
+		return r, nil
+	}
+	r.Drivers = tornado(inputs, loose, f, slices.Clone(x))
+	ys := make([]float64, o.N)
+	for i := range ys {
+		for _, k := range loose {
+			x[k] = inputs[k].Dist.Quantile(uniform(o.Seed, uint64(i), uint64(k)))
+		}
+		ys[i] = f(x)
+		r.Mean += ys[i]
+		if math.IsNaN(ys[i]) {
+			return r, errors.New("the calculation gives no number for a sample")
+		}
+	}
+	r.Mean /= float64(o.N)
+	slices.Sort(ys)
+	at := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, ys, nil) }
+	r.P5, r.P50, r.P95 = at(0.05), at(0.5), at(0.95)
+	return r, nil
+}
+
+// tornado moves one input at a time.
+func tornado(inputs []Input, loose []int, f func([]float64) float64, x []float64) []Driver {
+	var out []Driver
+	total := 0.0
+	for _, k := range loose {
+		mid := x[k]
+		x[k] = inputs[k].Dist.Quantile(0.05)
+		lo := f(x)
+		x[k] = inputs[k].Dist.Quantile(0.95)
+		hi := f(x)
+		x[k] = mid
+		out = append(out, Driver{Input: inputs[k].Name, Low: lo, High: hi})
+		total += (hi - lo) * (hi - lo)
+	}
+	for i := range out {
+		if total > 0 {
+			out[i].Share = (out[i].High - out[i].Low) * (out[i].High - out[i].Low) / total
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Driver) int {
+		switch {
+		case a.Share > b.Share:
+			return -1
+		case a.Share < b.Share:
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+// uniform is a number strictly between 0 and 1 from a counter.
+func uniform(seed, i, k uint64) float64 {
+	z := seed + 0x9e3779b97f4a7c15*(i*64+k+1)
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
+	z ^= z >> 31
+	return (float64(z>>11) + 0.5) / (1 << 53)
+}
+
+// Interpolate returns a function through points (x ascending), linear between
+// them and beyond: for a costly term that is computed at a few values of an
+// input and looked up for each sample.
+func Interpolate(xs, ys []float64) func(float64) float64 {
+	return func(x float64) float64 {
+		if len(xs) == 1 {
+			return ys[0]
+		}
+		i := 1
+		for i < len(xs)-1 && x > xs[i] {
+			i++
+		}
+		t := (x - xs[i-1]) / (xs[i] - xs[i-1])
+		return ys[i-1] + t*(ys[i]-ys[i-1])
+	}
+}
