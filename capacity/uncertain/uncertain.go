@@ -171,10 +171,14 @@ func Run(inputs []Input, f func(x []float64) float64, o Options) (Result, error)
 		return r, nil
 	}
 	r.Drivers = tornado(inputs, loose, f, slices.Clone(x))
+	tables := make([]table, len(inputs))
+	for _, k := range loose {
+		tables[k] = newTable(inputs[k].Dist, o.N)
+	}
 	ys := make([]float64, o.N)
 	for i := range ys {
 		for _, k := range loose {
-			x[k] = inputs[k].Dist.Quantile(uniform(o.Seed, uint64(i), uint64(k)))
+			x[k] = tables[k].at(uniform(o.Seed, uint64(i), uint64(k)))
 		}
 		ys[i] = f(x)
 		r.Mean += ys[i]
@@ -183,10 +187,75 @@ func Run(inputs []Input, f func(x []float64) float64, o Options) (Result, error)
 		}
 	}
 	r.Mean /= float64(o.N)
-	slices.Sort(ys)
-	at := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, ys, nil) }
+	at := func(p float64) float64 { return nth(ys, max(0, int(math.Ceil(p*float64(o.N)))-1)) }
 	r.P5, r.P50, r.P95 = at(0.05), at(0.5), at(0.95)
 	return r, nil
+}
+
+// cells of a quantile table; the outermost ones are computed exactly.
+const cells, exactCells = 1 << 13, 64
+
+// table is an inverted distribution function, linear between the borders of its
+// cells. In the middle the error is below 10^-5 of the standard deviation.
+type table struct {
+	d Dist
+	q []float64 // nil: exact
+}
+
+func newTable(d Dist, n int) table {
+	if n < 4*cells {
+		return table{d: d}
+	}
+	q := make([]float64, cells+1)
+	for i := 1; i < cells; i++ {
+		q[i] = d.Quantile(float64(i) / cells)
+	}
+	return table{d, q}
+}
+
+func (t table) at(p float64) float64 {
+	if t.q == nil {
+		return t.d.Quantile(p)
+	}
+	c := p * cells
+	i := int(c)
+	if i < exactCells || i >= cells-exactCells {
+		return t.d.Quantile(p)
+	}
+	return t.q[i] + (c-float64(i))*(t.q[i+1]-t.q[i])
+}
+
+// nth returns the value that would stand at position k if xs were sorted; it
+// reorders xs (Hoare's selection, the middle of three as pivot).
+func nth(xs []float64, k int) float64 {
+	lo, hi := 0, len(xs)-1
+	for lo < hi {
+		mid := lo + (hi-lo)/2
+		pivot := max(min(xs[lo], xs[hi]), min(max(xs[lo], xs[hi]), xs[mid]))
+		i, j := lo, hi
+		for i <= j {
+			for xs[i] < pivot {
+				i++
+			}
+			for xs[j] > pivot {
+				j--
+			}
+			if i <= j {
+				xs[i], xs[j] = xs[j], xs[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case k <= j:
+			hi = j
+		case k >= i:
+			lo = i
+		default:
+			return xs[k]
+		}
+	}
+	return xs[k]
 }
 
 // tornado moves one input at a time.
