@@ -257,6 +257,31 @@ func pgFlow(in Input, l Life) (Flow, error) {
 	return f, nil
 }
 
+// FieldBytes returns the mean bytes of the values of a row, without any storage
+// overhead: what a record of the table carries. 0 if a length is not known.
+func FieldBytes(e Engine, t *Table) float64 {
+	var cols []Column
+	var err error
+	switch e {
+	case InnoDB:
+		cols, _, err = innoColumns(t)
+	case SQLite:
+		cols, err = liteColumns(t)
+	case Postgres:
+		cols, _, err = pgColumns(t)
+	default:
+		cols = t.Columns
+	}
+	if err != nil {
+		return 0
+	}
+	n := 0.0
+	for _, c := range cols {
+		n += math.Round(c.Mean*1000) / 1000 * (1 - c.Null)
+	}
+	return n
+}
+
 // find returns the value of a term.
 func (s Size) find(name string) float64 {
 	for _, t := range s.Terms {

@@ -40,6 +40,13 @@ func estimatePostgres(in Input) (Size, error) {
 		}
 	}
 	s.Total = s.Table + s.Index
+	if s.Basis == Simulated { // phase of early splits, measured between two loads of the same rows
+		k := 0.015 * float64(s.Index) / math.Max(1, float64(s.Total))
+		if in.Rows < 1_000_000 {
+			k *= 2
+		}
+		s.spread(k, k)
+	}
 	return s, nil
 }
 
@@ -67,7 +74,7 @@ func pgHeapPart(s *Size, in Input, h pgHeapInput) {
 		perPage, tuple, toastPerRow = pgFillPages(l, h.types, usable)
 		s.Basis = Simulated
 	}
-	pages := math.Ceil(h.rows / perPage)
+	pages := math.Ceil(h.rows/perPage - 1e-6)
 	fsm, vm := 0.0, 0.0
 	if pages > 4 { // HEAP_FSM_CREATION_THRESHOLD
 		leaf := math.Ceil(pages / pgFSMSlots)

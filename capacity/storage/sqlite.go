@@ -51,6 +51,9 @@ func estimateSQLite(in Input) (Size, error) {
 		b.s.Index += int64(p) * int64(page)
 	}
 	b.s.Total = int64(pages) * int64(page)
+	if b.s.Basis == Simulated {
+		b.s.spread(0.006, 0.006)
+	}
 	return *b.s, nil
 }
 

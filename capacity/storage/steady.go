@@ -163,6 +163,7 @@ func pgPlateau(in Input, st steady) (Size, error) {
 		bytes := int64(leaves+inner+1) * pgPage * parts
 		s.Index += bytes
 		s.Parts = append(s.Parts, Part{Name: x.ix.Name, Index: true, Bytes: bytes, Leaves: int64(leaves) * parts, ItemsPerLeaf: rows / leaves})
+		s.term(x.ix.Name+": index item", float64(shape.size(0)), "B", "align8(8 + key) + 4-byte line pointer (nbtree)")
 		s.term(x.ix.Name+": live rows per leaf", rows/leaves, "rows",
 			fmt.Sprintf("FIFO deletion replayed for %.3g turnovers, VACUUM every %.3g of the window (nbtree/README)", st.turnovers, st.share))
 	}

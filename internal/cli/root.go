@@ -45,6 +45,7 @@ protocol can lose or repeat a business effect.`,
 // verbs lists the commands that work; a verb that does not work yet is absent.
 func verbs(f *factory) []*cobra.Command {
 	return []*cobra.Command{
+		newCapacity(f),
 		newDeadline(f),
 		newRetry(f),
 		newVersion(f),

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"time"
 
@@ -25,14 +26,15 @@ type CapacityDoc struct {
 
 // StoreDoc is one store: what it holds for its retention.
 type StoreDoc struct {
-	Name            string        `json:"name"`
-	Engine          string        `json:"engine"`
-	Rows            int64         `json:"rows"`
-	RawBytes        int64         `json:"raw_bytes"`
-	RequiredRows    int64         `json:"required_rows"`      // for the window it needs
-	RequiredRawByte int64         `json:"required_raw_bytes"` // the same in bytes
-	Replicas        int64         `json:"replicas"`
-	Basis           reports.Basis `json:"basis"`
+	Name            string `json:"name"`
+	Engine          string `json:"engine"`
+	Rows            int64  `json:"rows"`
+	RawBytes        int64  `json:"raw_bytes"`
+	RequiredRows    int64  `json:"required_rows"`      // for the window it needs
+	RequiredRawByte int64  `json:"required_raw_bytes"` // the same in bytes
+	Replicas        int64  `json:"replicas"`
+	StoreSize
+	Basis reports.Basis `json:"basis"`
 }
 
 // WindowDoc compares what a dedupe store holds with what it needs.
@@ -66,16 +68,23 @@ type capacityResult struct {
 	windows []capacity.Window
 	stores  []*Store // of windows, same order
 	unknown map[string]capacity.UnknownExposure
+	units   Units
 }
 
 // rate is the workload's rate for sizing: the peak, so that the answer is an
-// upper bound; the mean where no peak is given.
+// upper bound; the mean where no peak is given; the median of a distribution.
 func (w *Workload) rate() capacity.Rate {
-	r := w.Rate.Peak
-	if !r.Set {
-		r = w.Rate.Mean
+	switch {
+	case w.Rate.Peak.Set:
+		return exactRate(w.Rate.Peak.V)
+	case w.Rate.Mean.Set:
+		return exactRate(w.Rate.Mean.V)
+	case w.Rate.dist != nil:
+		r := new(big.Rat)
+		r.SetFloat64(math.Round(w.Rate.dist.Quantile(0.5)))
+		return capacity.Rate{PerSecond: r}
 	}
-	return exactRate(r.V)
+	return capacity.Rate{}
 }
 
 func exactRate(r quantity.Rate) capacity.Rate {
@@ -94,11 +103,20 @@ func (f *File) workload(name string) *Workload {
 // capacity sizes every store and compares every dedupe window with the sources
 // of the file and the extra ones (retry horizons of the call graph).
 func (f *File) capacity(extra []capacity.Source) (*capacityResult, error) {
-	res := &capacityResult{unknown: map[string]capacity.UnknownExposure{}}
+	res := &capacityResult{unknown: map[string]capacity.UnknownExposure{}, units: f.Units}
 	res.doc = CapacityDoc{Stores: []StoreDoc{}, Windows: []WindowDoc{}, Exposure: []ExposureDoc{}, Basis: reports.Arithmetic("records = rate x window; raw bytes = records x record")}
 	var l diag.List
+	for _, w := range f.Workloads {
+		l.AddErr(w.Pos, codeValue, f.rateDist(w))
+	}
+	if l.HasErrors() {
+		return res, l.Err()
+	}
 	for _, s := range f.Stores {
 		l.AddErr(s.Pos, codeValue, f.sizeStore(s, extra, res))
+	}
+	for _, c := range f.Crashes {
+		l.AddErr(c.Pos, codeValue, f.sizeCrash(c, res))
 	}
 	for _, u := range f.Unknown {
 		l.AddErr(u.Pos, codeValue, f.sizeUnknown(u, res))
@@ -135,7 +153,7 @@ func clampInt(n *big.Int) int64 {
 
 func (f *File) sizeStore(s *Store, extra []capacity.Source, res *capacityResult) error {
 	w := f.workload(s.Holds.V)
-	doc := StoreDoc{Name: s.Name, Engine: s.Engine.V, Replicas: s.Replicas.V}
+	doc := StoreDoc{Name: s.Name, Engine: s.Engine.V, Replicas: s.Replicas.V, StoreSize: noSize()}
 	need := s.Retain.V
 	if s.Dedupes.Set {
 		win, err := capacity.CheckWindow(capacity.Store{
@@ -160,16 +178,23 @@ func (f *File) sizeStore(s *Store, extra []capacity.Source, res *capacityResult)
 	if err != nil {
 		return err
 	}
-	record := big.NewInt(w.Record.V)
+	record := big.NewInt(f.recordBytes(s, w))
 	doc.Rows, doc.RawBytes = clampInt(held.Value), clampInt(new(big.Int).Mul(held.Value, record))
 	doc.RequiredRows, doc.RequiredRawByte = clampInt(required.Value), clampInt(new(big.Int).Mul(required.Value, record))
 	doc.Basis = reports.Arithmetic(held.Formula)
+	if err := f.realBytes(s, w, &doc); err != nil {
+		return err
+	}
 	res.doc.Stores = append(res.doc.Stores, doc)
 	return nil
 }
 
 // rows is the exact number of rows of the store that a window holds.
 func (f *File) rows(w *Workload, s *Store, window time.Duration) (capacity.Amount, error) {
+	if s.Rows.Set {
+		n := big.NewInt(s.Rows.V)
+		return capacity.Amount{Value: n, Formula: quantity.FormatInt(n) + " rows given", Source: "rows"}, nil
+	}
 	return capacity.Records(w.rate().Scale(new(big.Rat).SetInt64(s.RowsPerRecord.Or(1))), window)
 }
 
@@ -209,7 +234,14 @@ func (f *File) windowExposure(wl *Workload, w capacity.Window, res *capacityResu
 	if w.Covered {
 		return nil
 	}
-	e, err := capacity.WindowExposure(wl.rate(), w, nil)
+	var replays *big.Rat
+	for _, s := range f.Sources {
+		if s.Name == w.Longest && s.PerYear.Set {
+			replays = new(big.Rat)
+			replays.SetFloat64(s.PerYear.V)
+		}
+	}
+	e, err := capacity.WindowExposure(wl.rate(), w, replays)
 	if err != nil {
 		return err
 	}
@@ -217,6 +249,10 @@ func (f *File) windowExposure(wl *Workload, w capacity.Window, res *capacityResu
 	if e.AtOnce != nil {
 		v, _ := new(big.Float).SetInt(e.AtOnce).Float64()
 		d.CountMean = &v
+	}
+	if e.PerYear != nil && replays != nil {
+		v, _ := new(big.Float).SetInt(e.PerYear).Float64()
+		d.PerYear = &v
 	}
 	res.doc.Exposure = append(res.doc.Exposure, d)
 	return nil
@@ -247,14 +283,18 @@ func (r *capacityResult) blocks() []reports.Block {
 	stores := reports.Table{Columns: []reports.Column{{Name: "store"}, {Name: "engine"}, {Name: "rows held", Right: true}, {Name: "raw bytes", Right: true}, {Name: "rows needed", Right: true}, {Name: "raw bytes needed", Right: true}}}
 	for _, s := range r.doc.Stores {
 		stores.Rows = append(stores.Rows, []string{s.Name, s.Engine,
-			quantity.FormatCount(big.NewInt(s.Rows)), quantity.FormatBytes(big.NewInt(s.RawBytes)),
-			quantity.FormatCount(big.NewInt(s.RequiredRows)), quantity.FormatBytes(big.NewInt(s.RequiredRawByte))})
+			quantity.FormatCount(big.NewInt(s.Rows)), r.units.text(s.RawBytes),
+			quantity.FormatCount(big.NewInt(s.RequiredRows)), r.units.text(s.RequiredRawByte)})
 	}
 	windows := reports.Table{Columns: []reports.Column{{Name: "store"}, {Name: "held", Right: true}, {Name: "needed", Right: true}, {Name: "because of"}, {Name: "gap", Right: true}, {Name: "verdict"}}}
 	for _, w := range r.windows {
 		windows.Rows = append(windows.Rows, windowRow(w))
 	}
-	out := []reports.Block{reports.Heading{Level: 2, Text: "Capacity"}, stores, windows}
+	out := []reports.Block{reports.Heading{Level: 2, Text: "Capacity"}, stores}
+	out = append(out, r.sizeBlocks()...)
+	if len(windows.Rows) > 0 {
+		out = append(out, windows)
+	}
 	var items []string
 	for _, e := range r.doc.Exposure {
 		items = append(items, fmt.Sprintf("%s: %s", e.Name, e.Text))

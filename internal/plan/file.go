@@ -5,6 +5,8 @@ package plan
 import (
 	"time"
 
+	"github.com/relplan/relplan/capacity/storage"
+	"github.com/relplan/relplan/capacity/uncertain"
 	"github.com/relplan/relplan/internal/diag"
 	"github.com/relplan/relplan/internal/quantity"
 	"github.com/relplan/relplan/internal/yamlx"
@@ -23,8 +25,13 @@ type File struct {
 	Deadlines []*Deadline
 	Protocols []*Protocol
 	Unknown   []*UnknownExposure
-	Policies  Policies
-	Warnings  []diag.Diagnostic
+	Crashes   []*CrashWindow
+	Explain   bool // list every term of a size
+	Units     Units
+	// OnRead is told what other files were read, to show lines of them in errors.
+	OnRead   func(path string, src []byte)
+	Policies Policies
+	Warnings []diag.Diagnostic
 
 	files func(path string) ([]byte, error) // see UseFiles
 }
@@ -44,6 +51,9 @@ func (v Value[T]) Or(fallback T) T {
 	return fallback
 }
 
+// Given is a value that the caller gives instead of a file.
+func Given[T any](v T) Value[T] { return Value[T]{V: v, Set: true} }
+
 // Workload is a stream of records.
 type Workload struct {
 	Name       string
@@ -61,6 +71,7 @@ type RateSpec struct {
 	Mean      Value[quantity.Rate]
 	Quantiles map[string]Value[quantity.Rate] // "p50" and the like
 	Samples   Value[string]                   // file
+	dist      uncertain.Dist                  // of quantiles or samples; nil: a point
 }
 
 // Mapping keeps a section that another file of this package decodes.
@@ -86,15 +97,22 @@ type Store struct {
 	Residence     Value[time.Duration]
 	Delay         Value[time.Duration]
 	Skew          Value[time.Duration]
+	Rows          Value[int64]  // instead of rate x retention
+	State         storage.State // of Rows
+	Options       StoreOptions
 }
 
-// Column of a store without DDL.
+// Column of a store: all of it without DDL, facts about it with DDL.
 type Column struct {
-	Name string
-	Type string
-	Mean Value[int64]   // bytes
-	Null Value[float64] // share of rows
-	Pos  diag.Pos
+	Name     string
+	Type     string
+	Mean     Value[int64]   // bytes
+	MeanHigh Value[int64]   // Mean is then the 5 % and this the 95 % quantile
+	SD       Value[int64]   // bytes, of the length
+	Null     Value[float64] // share of rows
+	Distinct Value[int64]   // values; not set: as many as rows
+	Order    Value[string]  // of arrival, as key_order
+	Pos      diag.Pos
 }
 
 // Delete is how rows go away.
@@ -114,7 +132,8 @@ type Source struct {
 	Keeps      Value[time.Duration]
 	Unlimited  bool
 	RetriedFor Value[time.Duration]
-	Kind       Value[string] // replay (default), retry, provider, restore
+	Kind       Value[string]  // replay (default), retry, provider, restore
+	PerYear    Value[float64] // full replays a year
 }
 
 // Deadline is one admission question along a path.
@@ -147,6 +166,16 @@ type UnknownExposure struct {
 	Currency    string
 	Reconcile   Value[time.Duration]
 	Pos         diag.Pos
+}
+
+// CrashWindow is the question how many operations a crash catches in an unsafe
+// stretch of a protocol.
+type CrashWindow struct {
+	Name    string
+	Pos     diag.Pos
+	Of      Value[string] // workload
+	Window  Value[time.Duration]
+	Crashes Value[float64] // a year
 }
 
 // Policies are the limits the plan must keep; what is not set is not judged,

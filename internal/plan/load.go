@@ -48,6 +48,7 @@ func (d *decoder) file(f *File, doc *yamlx.Node) {
 		optional("deadlines", func(n *yamlx.Node) { d.deadlines(f, n) }),
 		optional("protocols", func(n *yamlx.Node) { d.protocols(f, n) }),
 		optional("unknown_exposure", func(n *yamlx.Node) { d.unknown(f, n) }),
+		optional("crash_windows", func(n *yamlx.Node) { d.crashes(f, n) }),
 		optional("policies", func(n *yamlx.Node) { d.policies(f, n) }),
 	)
 	f.Name = name.V
@@ -70,6 +71,9 @@ func (f *File) checkNames(l *diag.List) {
 		defined(l, u.Workload, "workload", workloads)
 	}
 	f.checkCalls(l)
+	for _, c := range f.Crashes {
+		defined(l, c.Of, "workload", workloads)
+	}
 	services := f.services()
 	for _, d := range f.Deadlines {
 		for _, p := range d.Path {

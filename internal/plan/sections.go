@@ -2,11 +2,11 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/relplan/relplan/capacity/storage"
 	"github.com/relplan/relplan/internal/diag"
 	"github.com/relplan/relplan/internal/quantity"
 	"github.com/relplan/relplan/internal/yamlx"
@@ -101,10 +101,10 @@ func (d *decoder) stores(f *File, n *yamlx.Node) {
 			optional("residence", d.duration(&s.Residence)),
 			optional("delay", d.duration(&s.Delay)),
 			optional("skew", d.duration(&s.Skew)),
+			optional("rows", d.count(&s.Rows, 0)),
+			optional("options", d.storeOptions(&s.Options)),
 		)
-		if s.DDL.Set && s.Columns != nil {
-			d.l.Errorf(s.DDL.Pos, codeValue, "store '%s' has both ddl and columns, expected one of them", name)
-		}
+		d.columnTypes(s)
 	})
 }
 
@@ -127,8 +127,9 @@ func (d *decoder) columns(s *Store, n *yamlx.Node) {
 	for _, item := range n.Items() {
 		c := Column{Pos: item.Pos()}
 		var name, typ Value[string]
-		d.mapping(item, "a column", required("name", d.text(&name)), required("type", d.text(&typ)),
-			optional("mean", d.bytes(&c.Mean)), optional("null", d.ratio(&c.Null)))
+		d.mapping(item, "a column", required("name", d.text(&name)), optional("type", d.text(&typ)),
+			optional("mean", d.meanBytes(&c)), optional("sd", d.bytes(&c.SD)), optional("null", d.ratio(&c.Null)),
+			optional("distinct", d.count(&c.Distinct, 1)), optional("order", parsed(d, &c.Order, parseOrder)))
 		c.Name, c.Type = name.V, typ.V
 		s.Columns = append(s.Columns, c)
 	}
@@ -158,17 +159,52 @@ func (d *decoder) keys(s *Store, n *yamlx.Node) {
 	)
 }
 
-// keyOrder reads increasing, uuid4, uuid7:J or streams:K.
-func (d *decoder) keyOrder(out *Value[string]) func(*yamlx.Node) {
-	return parsed(d, out, func(s string) (string, error) {
-		word, num, has := strings.Cut(s, ":")
-		n, err := strconv.Atoi(num)
-		switch {
-		case !has && slices.Contains([]string{"increasing", "uuid4"}, word),
-			has && slices.Contains([]string{"uuid7", "streams"}, word) && err == nil && n >= 1:
-			return s, nil
+// keyOrder reads increasing, uuid4, uuid7:J, streams:K or two of them.
+func (d *decoder) keyOrder(out *Value[string]) func(*yamlx.Node) { return parsed(d, out, parseOrder) }
+
+// meanBytes reads a length, or its 5 % and 95 % quantiles as [30B, 200B].
+func (d *decoder) meanBytes(c *Column) func(*yamlx.Node) {
+	return func(n *yamlx.Node) {
+		items := n.Items()
+		if n.Kind() != yamlx.Sequence {
+			d.bytes(&c.Mean)(n)
+			return
 		}
-		return "", &quantity.SyntaxError{Text: s, Expected: "increasing, uuid4, uuid7:J (J unordered ids in flight) or streams:K"}
+		if len(items) != 2 {
+			d.want(n, "a length such as 36B, or its 5 % and 95 % quantiles such as [30B, 200B]")
+			return
+		}
+		d.bytes(&c.Mean)(items[0])
+		d.bytes(&c.MeanHigh)(items[1])
+		if c.MeanHigh.Set && c.Mean.Set && c.MeanHigh.V <= c.Mean.V {
+			d.want(n, "two lengths, the smaller one first")
+		}
+	}
+}
+
+// columnTypes reports columns without a type where no DDL gives it.
+func (d *decoder) columnTypes(s *Store) {
+	if s.DDL.Set || !storage.Engine(s.Engine.V).Relational() {
+		return
+	}
+	for _, c := range s.Columns {
+		if c.Type == "" {
+			d.l.Add(diag.Diagnostic{Code: codeKey, Pos: c.Pos, Message: "column '" + c.Name + "' needs the key 'type'", Expected: "type",
+				Hint: "or name the CREATE TABLE file of the store with ddl"})
+		}
+	}
+}
+
+// crashes reads the unsafe stretches.
+func (d *decoder) crashes(f *File, n *yamlx.Node) {
+	d.each(n, "crash windows", func(name string, pos diag.Pos, v *yamlx.Node) {
+		c := &CrashWindow{Name: name, Pos: pos}
+		f.Crashes = append(f.Crashes, c)
+		d.mapping(v, "a crash window",
+			required("of", d.text(&c.Of)),
+			required("window", d.duration(&c.Window)),
+			required("crashes_per_year", d.number(&c.Crashes, 0)),
+		)
 	})
 }
 
@@ -197,6 +233,7 @@ func (d *decoder) sources(f *File, n *yamlx.Node) {
 			required("keeps", func(v *yamlx.Node) { d.forever(&s.Unlimited, &s.Keeps, v) }),
 			optional("retried_for", d.duration(&s.RetriedFor)),
 			optional("kind", d.oneOf(&s.Kind, "replay", "retry", "provider", "restore")),
+			optional("per_year", d.number(&s.PerYear, 0)),
 		)
 		if s.RetriedFor.Set && s.Kind.V != "provider" {
 			d.l.Add(diag.Diagnostic{Code: codeValue, Pos: s.RetriedFor.Pos, Message: "retried_for belongs to a source of kind provider", Hint: "add kind: provider"})

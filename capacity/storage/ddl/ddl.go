@@ -72,6 +72,38 @@ func Parse(file string, src []byte, d Dialect, l *diag.List) []*storage.Table {
 	return p.tables
 }
 
+// ColumnType reads a type such as "varchar(64)" or "timestamp(6) with time zone"
+// as a column without a name.
+func ColumnType(typ string, d Dialect) (c storage.Column, err error) {
+	if len(typ) > 1000 {
+		return c, fmt.Errorf("type has more than 1000 characters")
+	}
+	var l diag.List
+	p := &parser{dialect: d, toks: scan("", typ, d, &l), diags: &l}
+	func() {
+		defer func() {
+			if r := recover(); r != nil {
+				if _, ok := r.(failed); !ok {
+					panic(r)
+				}
+			}
+		}()
+		p.columnType(&c)
+		for p.acceptAny("unsigned", "signed", "zerofill") {
+		}
+		if p.accept("character", "set") {
+			c.Charset = p.name("a character set")
+		}
+		if t := p.tok(); t.kind != eof {
+			p.fail(t, "cannot read this type", "the end of the type")
+		}
+	}()
+	if ds := l.Sorted(); len(ds) > 0 {
+		return c, fmt.Errorf("type %q: %s", typ, ds[0].Text())
+	}
+	return c, nil
+}
+
 // parser is a recursive-descent parser; an error skips to the next statement.
 type parser struct {
 	dialect Dialect
