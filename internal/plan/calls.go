@@ -25,6 +25,7 @@ func (d *decoder) calls(f *File, n *yamlx.Node) {
 			optional("failure", d.probability(&node.Failure)),
 			optional("domain", d.text(&node.Domain)),
 			optional("latency", func(v *yamlx.Node) { node.Latency = d.latency(v) }),
+			optional("from", func(v *yamlx.Node) { node.From = d.from(v) }),
 			optional("calls", func(v *yamlx.Node) {
 				if v.Kind() != yamlx.Sequence {
 					d.want(v, "a list of calls such as {to: orders, attempts: 2}")
@@ -71,14 +72,18 @@ func (d *decoder) call(n *yamlx.Node) *Call {
 				c.Layers = append(c.Layers, l)
 			}
 		}),
-		optional("from", func(v *yamlx.Node) {
-			c.From = &From{Pos: v.Pos()}
-			d.mapping(v, "from", required("file", d.text(&c.From.File)), optional("hop", d.text(&c.From.Hop)))
-		}),
+		optional("from", func(v *yamlx.Node) { c.From = d.from(v) }),
 	}
 	d.mapping(n, "a call", append(append(fields, d.layer(&c.LayerSpec)...), ignored(stormCallKeys)...)...)
 	d.oneSource(c)
 	return c
+}
+
+// from names a real configuration and a hop in it.
+func (d *decoder) from(n *yamlx.Node) *From {
+	f := &From{Pos: n.Pos()}
+	d.mapping(n, "from", required("file", d.text(&f.File)), optional("hop", d.text(&f.Hop)))
+	return f
 }
 
 // oneSource allows one place for the numbers of a call.

@@ -17,6 +17,7 @@ type Node struct {
 	Failure  Value[float64] // of one execution, by its own fault
 	Domain   Value[string]  // failure domain
 	Latency  *LatencySpec   // of one execution that succeeds
+	From     *From          // a configuration that decides its calls
 	Storm    Mapping        // servers, service, queue and the like: only retry storm reads them
 }
 

@@ -33,7 +33,8 @@ type File struct {
 	Policies Policies
 	Warnings []diag.Diagnostic
 
-	files func(path string) ([]byte, error) // see UseFiles
+	files    func(path string) ([]byte, error) // see UseFiles
+	resolved bool                              // the files that calls name were read
 }
 
 // Value is a scalar with its place; Set tells whether the file gives it.

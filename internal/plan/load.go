@@ -77,7 +77,7 @@ func (f *File) checkNames(l *diag.List) {
 	services := f.services()
 	for _, d := range f.Deadlines {
 		for _, p := range d.Path {
-			if len(services) > 0 {
+			if len(services) > 0 && !f.inferred() {
 				defined(l, p, "service", services)
 			}
 		}
@@ -99,6 +99,17 @@ func defined(l *diag.List, v Value[string], what string, known []string) {
 		d.Hint = "did you mean: " + near
 	}
 	l.Add(d)
+}
+
+// inferred tells whether calls stand in files that were not read yet, so that not
+// every service is known.
+func (f *File) inferred() bool {
+	for _, n := range f.Nodes {
+		if n.From != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // services are the names that call or are called, in file order.

@@ -372,7 +372,7 @@ func shortFloat(v float64) string { return fmt.Sprintf("%.4g", v) }
 // percent shows a share with enough digits to tell it from 1.
 func percent(p float64) string {
 	if p > 0.99 && p < 1 {
-		digits := min(int(math.Ceil(-math.Log10(1-p))), 12)
+		digits := min(int(math.Floor(-math.Log10(1-p))), 12)
 		return fmt.Sprintf("%.*f%%", digits, 100*p)
 	}
 	return fmt.Sprintf("%.4g%%", 100*p)
