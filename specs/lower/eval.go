@@ -322,8 +322,9 @@ func (sc scope) alive(x *ast.Alive) ir.Expr {
 	for _, l := range sc.value(x.X).leaves {
 		switch {
 		case len(l.key) > 3 && l.key[:3] == "/p:":
-			p := sc.lw.procs[l.key[3:]]
-			out = or(out, and(differ(l.e, none), differ(load(p.pc, l.e), num(0))))
+			// An instance has no down state (R26): its name is alive even when the
+			// run that wrote it is dead. my_run tells them apart.
+			out = or(out, differ(l.e, none))
 		case l.key == "/t":
 			for _, p := range sc.lw.order {
 				if p.run == nil {

@@ -28,7 +28,7 @@ func (lw *lowering) initial() {
 			stmts = append(stmts, lw.queues[r].initial()...)
 		}
 	}
-	stmts = append(stmts, lw.initialMore()...)
+	stmts = append(stmts, lw.initially...)
 	lw.program.Initial = lw.initialChoices(stmts)
 }
 

@@ -86,6 +86,7 @@ type lowering struct {
 	watched    map[*ast.Var]bool                 // names that a promise looks at
 	observed   map[*ast.Step]bool                // local steps that a promise looks at
 	timers     []*timer
+	initially  []ir.Stmt // after the initial rows
 	fresh      []*ir.Var // scratch for fresh()
 	anyFields  map[*ast.OpField]*ir.Var
 	monitors   monitors

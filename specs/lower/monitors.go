@@ -19,7 +19,7 @@ type monitors struct {
 	sentN  map[*queue]map[*ast.Operation]*ir.Var
 	sentTo map[*queue]int
 	// broken latches: a monitor has seen its promise broken.
-	bad map[ast.Sentence]*ir.Var
+	bad map[*ast.Promise]*ir.Var
 
 	hooks hooks
 }
@@ -27,7 +27,10 @@ type monitors struct {
 // hooks are what single promises add at certain steps.
 type hooks struct {
 	write  []func(em *emitter, t *table, s *ast.Step, at ir.Expr) []ir.Stmt
-	wrote  []func(em *emitter, t *table, at ir.Expr) []ir.Stmt
+	wrote  []func(em *emitter, t *table, s *ast.Step, at ir.Expr) []ir.Stmt
+	took   []func(em *emitter, t *table, at ir.Expr) []ir.Stmt
+	stored []func(r *ast.Resource, fields map[string]value) []ir.Stmt
+	given  []func(em *emitter, o *ast.Operation, op ir.Expr, class ast.Reply, body value) []ir.Stmt
 	commit []func(em *emitter, t *table, at ir.Expr) []ir.Stmt
 	done   []func(em *emitter) []ir.Stmt
 	read   []func(em *emitter, t *table, n *node, at ir.Expr) []ir.Stmt
@@ -55,10 +58,10 @@ func (m *monitors) writes(em *emitter, t *table, s *ast.Step, at ir.Expr) []ir.S
 	return out
 }
 
-func (m *monitors) wrote(em *emitter, t *table, at ir.Expr) []ir.Stmt {
+func (m *monitors) wrote(em *emitter, t *table, s *ast.Step, at ir.Expr) []ir.Stmt {
 	var out []ir.Stmt
 	for _, h := range m.hooks.wrote {
-		out = append(out, h(em, t, at)...)
+		out = append(out, h(em, t, s, at)...)
 	}
 	return out
 }
@@ -108,6 +111,9 @@ func (m *monitors) sent(em *emitter, q *queue, fields map[string]value) []ir.Stm
 	for _, h := range m.hooks.sent {
 		out = append(out, h(em, q, fields)...)
 	}
+	for _, h := range m.hooks.stored {
+		out = append(out, h(q.r, fields)...)
+	}
 	return out
 }
 
@@ -130,6 +136,24 @@ func (m *monitors) acked(em *emitter, q *queue, v value, holds ir.Expr) []ir.Stm
 func (m *monitors) answered(em *emitter, o *ast.Operation, op ir.Expr, class ast.Reply, body value) []ir.Stmt {
 	var out []ir.Stmt
 	for _, h := range m.hooks.answer {
+		out = append(out, h(em, o, op, class, body)...)
+	}
+	return out
+}
+
+// took: a trigger bound a copy of a row.
+func (m *monitors) took(em *emitter, t *table, at ir.Expr) []ir.Stmt {
+	var out []ir.Stmt
+	for _, h := range m.hooks.took {
+		out = append(out, h(em, t, at)...)
+	}
+	return out
+}
+
+// given: the process has answered, whether the client hears it or not.
+func (m *monitors) given(em *emitter, o *ast.Operation, op ir.Expr, class ast.Reply, body value) []ir.Stmt {
+	var out []ir.Stmt
+	for _, h := range m.hooks.given {
 		out = append(out, h(em, o, op, class, body)...)
 	}
 	return out
@@ -189,6 +213,8 @@ func (lw *lowering) makeLatches() {
 			}
 		case ast.NothingStays:
 			lw.endedVar(b.Operation)
+		case ast.PayloadConflict:
+			lw.answerVar(b.Operation, ast.ReplyOK)
 		case ast.Check:
 			lw.latchesOf(b.Expr)
 			lw.latchesOf(b.To)
@@ -223,7 +249,7 @@ func (lw *lowering) makeMonitors() {
 	m.deliveredN = map[*queue][]*latch{}
 	m.ackedOp = map[*queue]map[*ast.Operation]*ir.Var{}
 	m.sentN = map[*queue]map[*ast.Operation]*ir.Var{}
-	m.bad = map[ast.Sentence]*ir.Var{}
+	m.bad = map[*ast.Promise]*ir.Var{}
 	for _, p := range lw.spec.MustBePossible {
 		switch b := p.Body.(type) {
 		case ast.DeliveredTimes:

@@ -65,7 +65,7 @@ func (t *messageTrigger) uses(n *node) {
 	}
 	for _, s := range t.p.byVar[t.as()] {
 		if t.keep[s.key] {
-			n.uses[s.id] = true
+			n.uses[s.id], t.p.read[s.id] = true, true
 		}
 	}
 }

@@ -56,10 +56,33 @@ func (sc scope) counts(t *table, x *ast.CountRows, at ir.Expr) ir.Expr {
 
 // countMessages counts stored messages and those that a holder has taken along.
 func (q *queue) countMessages(sc scope, x *ast.CountRows) ir.Expr {
-	total := num(0)
-	match := func(v value) ir.Expr {
+	return q.countWhere(func(v value) ir.Expr {
 		return sc.with(func(c *ast.ColumnRef) value { return v.field(c.Name) }).cond(x.Where)
+	})
+}
+
+// someWhere is true if a stored or held message matches.
+func (q *queue) someWhere(match func(v value) ir.Expr) ir.Expr {
+	out := q.some(func(m message) ir.Expr {
+		live := yes
+		if q.acked != nil {
+			live = not(load(q.acked, m...))
+		}
+		return and(live, match(q.value(m)))
+	})
+	if q.avail != nil {
+		return out
 	}
+	for _, t := range q.holders {
+		w := &ir.Local{Name: "w"}
+		out = or(out, exists(w, ir.In(t.p.set), and(same(load(t.held, use(w)), num(held)), match(t.p.shown(t.as(), use(w))))))
+	}
+	return out
+}
+
+// countWhere counts the messages that wait or are held and match.
+func (q *queue) countWhere(match func(v value) ir.Expr) ir.Expr {
+	total := num(0)
 	ls := q.locals()
 	m := q.places(ls)
 	live := yes
@@ -81,7 +104,7 @@ func (q *queue) countMessages(sc scope, x *ast.CountRows) ir.Expr {
 	for _, t := range q.holders {
 		w := &ir.Local{Name: "w"}
 		holds := same(load(t.held, use(w)), num(held))
-		total = sum(ir.Add, total, count(w, ir.In(t.p.set), and(holds, match(t.p.stored(t.as(), use(w))))))
+		total = sum(ir.Add, total, count(w, ir.In(t.p.set), and(holds, match(t.p.shown(t.as(), use(w))))))
 	}
 	return total
 }

@@ -132,7 +132,7 @@ func (em *emitter) insertRow(t *table, s *ast.Step) []ir.Stmt {
 			in = append(in, set(t.hidden, yes, at), em.own(t, at))
 		}
 		in = append(in, em.leaseAfter(t, s, at, nil)...)
-		in = append(in, em.lw.monitors.wrote(em, t, at)...)
+		in = append(in, em.lw.monitors.wrote(em, t, s, at)...)
 		return in
 	})...)
 }
@@ -342,7 +342,7 @@ func (em *emitter) setRow(t *table, s *ast.Step, at ir.Expr, cells map[string]va
 		out = append(out, em.setOpen(t, at, cells)...)
 	}
 	out = append(out, em.leaseAfter(t, s, at, was)...)
-	return append(out, em.lw.monitors.wrote(em, t, at)...)
+	return append(out, em.lw.monitors.wrote(em, t, s, at)...)
 }
 
 // setOpen writes into the shadow columns of a committed row, or straight into a

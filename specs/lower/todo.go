@@ -9,8 +9,6 @@ func (lw *lowering) makeLocks(r *ast.Resource)                      {}
 func (lw *lowering) makeLog(r *ast.Resource)                        {}
 func (lw *lowering) makeSequence(t *table)                          {}
 func (lw *lowering) finishStores()                                  {}
-func (lw *lowering) promiseMonitors()                               {}
-func (lw *lowering) moreSentences(p *ast.Promise)                   {}
 func (lw *lowering) logAckedAfter(p *ast.Promise, b ast.AckedAfter) {}
 func (lw *lowering) mayFire(d *ast.Duration) ir.Expr                { return yes }
 func (lw *lowering) startAge(em *emitter, v *ast.Var, o *[]ir.Stmt) {}
@@ -40,7 +38,11 @@ func (em *emitter) releaseLocks(tx bool) []ir.Stmt                              
 func (p *process) ownsMemory() bool                                              { return false }
 func (p *process) loseMemory(em *emitter) []ir.Stmt                              { return nil }
 
-func (lw *lowering) initialMore() []ir.Stmt                                            { return nil }
 func (lw *lowering) initialChoices(s []ir.Stmt) [][]ir.Stmt                            { return [][]ir.Stmt{s} }
 func (lw *lowering) initialSequence(t *table, r *ast.InitialRow, at ir.Expr) []ir.Stmt { return nil }
 func (lw *lowering) initialAppend(r *ast.Resource, cells map[string]value) []ir.Stmt   { return nil }
+
+func (lw *lowering) logMessagesOf(r *ast.Resource, o *ast.Operation, op ir.Expr) ir.Expr {
+	return num(0)
+}
+func (lw *lowering) watchOwnWrites(p *ast.Promise, b ast.ReadsOwnWrites) {}

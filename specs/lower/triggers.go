@@ -173,7 +173,7 @@ func (t *rowTrigger) start() {
 		bind: func(em *emitter) []ir.Stmt {
 			var out []ir.Stmt
 			em.bind(t.tr.As, p.onlyRead(t.tr.As, tab.row(use(l), reader{})), &out)
-			return out
+			return append(out, p.lw.monitors.took(em, tab, use(l))...)
 		},
 	})
 }
@@ -337,18 +337,33 @@ func (lw *lowering) endedOp(op value) ir.Expr {
 // replyPlan is the answer to the caller. A lost one leaves the request open.
 func (em *emitter) replyPlan(n *node) plan {
 	s := n.step
-	return plan{outcomes: []*outcome{{done: true, guard: yes, do: func(em *emitter) []ir.Stmt { return em.reply(s.Reply, s.Body) }}}}
+	pl := plan{outcomes: []*outcome{{done: true, guard: yes, do: func(em *emitter) []ir.Stmt { return em.reply(s.Reply, s.Body, true) }}}}
+	for _, f := range em.lw.faultsOn(ast.FaultResponseLost, nil) {
+		pl.outcomes = append(pl.outcomes, &outcome{done: true, guard: yes, fault: f, text: "the answer is lost",
+			do: func(em *emitter) []ir.Stmt { return em.reply(s.Reply, s.Body, false) }})
+	}
+	return pl
 }
 
-func (em *emitter) reply(class ast.Reply, body ast.Expr) []ir.Stmt {
+// reply answers; heard says whether the client gets it.
+func (em *emitter) reply(class ast.Reply, body ast.Expr, heard bool) []ir.Stmt {
 	var out []ir.Stmt
 	v := em.value(body, &out)
-	return append(out, em.lw.answer(em, em.env[em.p.ast.Trigger.As], class, v)...)
+	op := em.env[em.p.ast.Trigger.As]
+	for _, o := range em.lw.spec.Operations {
+		if l, ok := op.find("/o:" + o.Name); ok {
+			out = append(out, em.lw.monitors.given(em, o, l.e, class, v)...)
+		}
+	}
+	if !heard {
+		return out
+	}
+	return append(out, em.lw.answer(em, op, class, v)...)
 }
 
 // replyBranch is `if_exists: reply ok`: answer, then end.
 func (em *emitter) replyBranch(b *ast.Branch) []ir.Stmt {
-	return append(em.reply(b.Reply, nil), em.endRun(true)...)
+	return append(em.reply(b.Reply, nil, true), em.endRun(true)...)
 }
 
 // startTrigger is on: {start: OP}: one run per operation (S).
