@@ -176,7 +176,7 @@ func (p *process) emit(n *node, a *arming, body func(em *emitter) []ir.Stmt) {
 		if one.chose && one.unfair {
 			act.Choice = 1 + n.id
 		}
-		if a.outcome.unfair || p.unfair() {
+		if a.outcome.unfair {
 			act.Unfair = true
 		}
 		p.lw.program.Actions = append(p.lw.program.Actions, act)
@@ -197,9 +197,6 @@ func (p *process) likeCrash(n *node, a *arming) int {
 	}
 	return 0
 }
-
-// unfair: the steps of a run that a fault started (S).
-func (p *process) unfair() bool { return p.ast.Trigger.Kind == ast.OnFault }
 
 func (p *process) actionName(n *node, a *arming) string {
 	name := p.locationName(n)

@@ -142,6 +142,9 @@ func (o *Outcome) step(before []uint64, st *modelcheck.HistoryStep) *Step {
 	} else if note.Process != nil {
 		s.Actor = note.proc.worker(self)
 	}
+	if note.Process != nil && note.Process.Trigger.Kind == ast.OnFault {
+		s.Kind = "fault" // a run that the environment started (S)
+	}
 	s.Text = g.text(note.Text)
 	if note.Step != nil {
 		s.File, s.Line = note.Step.Pos.File, note.Step.Pos.Line

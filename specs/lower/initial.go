@@ -54,7 +54,7 @@ func (lw *lowering) groupOp(rows []*ast.InitialRow) *ast.Operation {
 				return true
 			})
 		}
-		if found != i {
+		if found != i || !sameButOperation(rows[0], r) {
 			return nil
 		}
 	}
@@ -62,6 +62,22 @@ func (lw *lowering) groupOp(rows []*ast.InitialRow) *ast.Operation {
 		return nil
 	}
 	return op
+}
+
+// sameButOperation: every cell of the rows is an operation, or equal in both.
+func sameButOperation(a, b *ast.InitialRow) bool {
+	if len(a.Cells) != len(b.Cells) {
+		return false
+	}
+	for i, c := range a.Cells {
+		d := b.Cells[i]
+		_, opA := c.Value.(*ast.OpConst)
+		_, opB := d.Value.(*ast.OpConst)
+		if !(opA && opB) && c.Value.String() != d.Value.String() {
+			return false
+		}
+	}
+	return true
 }
 
 // initialRow writes one row, entry or message; OpConst of op means e.
