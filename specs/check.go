@@ -230,7 +230,7 @@ func promiseVerdict(tree *ast.Spec, out *lower.Outcome, a lower.PromiseAnswer, o
 	if a.History == nil {
 		return p
 	}
-	p.takeHistory(a.History)
+	p.takeHistory(a.History, resourcesByLine(tree))
 	cmd := replayCommand(tree, p.Name, o)
 	p.Replay = &cmd
 	return p
@@ -246,12 +246,39 @@ func leastFaults(out *lower.Outcome, a lower.PromiseAnswer) []map[string]int {
 	return best
 }
 
-func (p *PromiseVerdict) takeHistory(h *lower.History) {
+// resourcesByLine names what the step of each line touches.
+func resourcesByLine(tree *ast.Spec) map[int]string {
+	out := map[int]string{}
+	for _, p := range tree.Processes {
+		if t := p.Trigger; t != nil {
+			switch {
+			case t.Queue != nil:
+				out[t.Pos.Line] = t.Queue.Name
+			case t.Table != nil:
+				out[t.Pos.Line] = t.Table.Resource.Name
+			case t.Store != nil:
+				out[t.Pos.Line] = t.Store.Name
+			case t.Operation != nil:
+				out[t.Pos.Line] = "client"
+			}
+		}
+		for _, s := range p.All {
+			if s.Resource != nil {
+				out[s.Pos.Line] = s.Resource.Name
+			} else if s.Verb == ast.VerbReply {
+				out[s.Pos.Line] = "client"
+			}
+		}
+	}
+	return out
+}
+
+func (p *PromiseVerdict) takeHistory(h *lower.History, on map[int]string) {
 	for name, n := range h.Faults {
 		p.Faults[name] = n
 	}
 	for i := range h.Steps {
-		p.History = append(p.History, newStep(&h.Steps[i]))
+		p.History = append(p.History, newStep(&h.Steps[i], on))
 	}
 	p.Because = append(p.Because, h.Because...)
 	if h.LoopFrom >= 0 {
@@ -264,8 +291,8 @@ func (p *PromiseVerdict) takeHistory(h *lower.History) {
 	}
 }
 
-func newStep(s *lower.Step) *Step {
-	out := &Step{N: s.N, Actor: s.Actor, Kind: s.Kind, Text: s.Text, Line: s.Line, Fault: s.Fault, Waited: s.Waited, Then: s.Then, Changed: map[string]string{}, file: s.File}
+func newStep(s *lower.Step, on map[int]string) *Step {
+	out := &Step{N: s.N, Actor: s.Actor, Kind: s.Kind, Text: s.Text, Line: s.Line, Fault: s.Fault, Waited: s.Waited, Then: s.Then, Changed: map[string]string{}, resource: on[s.Line]}
 	for _, c := range s.Changed {
 		if old, ok := out.Changed[c.Where]; ok {
 			out.Changed[c.Where] = old + " " + c.What
@@ -313,7 +340,9 @@ func (v *VariantVerdict) conclude(tree *ast.Spec, o CheckOptions) {
 	for _, p := range v.Promises {
 		count[p.Verdict]++
 	}
-	vacuous, undecided := v.vacuousSteps > 0, false
+	// An expectation has been read by its author, so steps that are never taken
+	// are then listed and no more; must_be_possible fails in any case.
+	vacuous, undecided := v.vacuousSteps > 0 && tree.Expect == nil, false
 	for _, p := range v.Possible {
 		vacuous = vacuous || !p.Seen && !p.unknown
 		undecided = undecided || p.unknown

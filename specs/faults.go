@@ -18,6 +18,9 @@ var faultKinds = map[string]ast.FaultKind{
 	"session_lost": ast.FaultSessionLost, "operator_replay": ast.FaultOperatorReplay, "rebalance": ast.FaultRebalance, "offset_reset": ast.FaultOffsetReset,
 }
 
+// FaultNames lists the faults of the language, sorted.
+func FaultNames() []string { return sortedKeys(faultKinds) }
+
 // faultSubject says what the `of:` of a fault names.
 type faultSubject uint8
 

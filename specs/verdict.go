@@ -110,8 +110,8 @@ type Step struct {
 	Then    string            `json:"then,omitempty"`
 	Changed map[string]string `json:"changed"`
 
-	order []string // of Changed
-	file  string
+	order    []string // of Changed
+	resource string   // the store or service it touches
 }
 
 // PossibleResult says whether something was reached.

@@ -46,6 +46,7 @@ protocol can lose or repeat a business effect.`,
 func verbs(f *factory) []*cobra.Command {
 	return []*cobra.Command{
 		newCapacity(f),
+		newCheck(f),
 		newDeadline(f),
 		newRetry(f),
 		newVersion(f),
