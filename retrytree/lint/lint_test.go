@@ -217,7 +217,7 @@ resilience4j:
 `}
 	fs := Run(parse([]Source{edge, app}), Options{})
 	amp := named(fs, "amplification-over-limit")
-	if len(amp) != 1 || amp[0].Value != "12" || !strings.Contains(amp[0].Message, "3 x 4") {
+	if len(amp) != 1 || amp[0].Value != "12" || amp[0].Severity != diag.Warning || !strings.Contains(amp[0].Message, "3 x 4") {
 		t.Errorf("amplification %+v", amp)
 	}
 	out := named(fs, "child-outlives-caller")

@@ -26,7 +26,19 @@ func (f *Finding) warn() *Finding {
 	return f
 }
 
-// path is a chain of calls with the product of its attempts.
+// unlessStated lowers the finding to a warning when a call is not stated by a plan but
+// told from names that two files share.
+func (f *Finding) unlessStated(edges ...Edge) *Finding {
+	for _, e := range edges {
+		if e.Why != "plan" {
+			f.Message += " (that they call each other is told from their names)"
+			return f.warn()
+		}
+	}
+	return f
+}
+
+// callPath is a chain of calls with the product of its attempts.
 type callPath struct {
 	edges    []Edge
 	attempts int64

@@ -48,7 +48,7 @@ spec:
 		})
 		for _, path := range paths(p.Edges) {
 			if len(path.edges) > 1 && path.attempts > p.Options.limit() && path.last().Hop.Refused == "" {
-				p.report(path.last().Hop, "%s: %s = %d attempts for one request, the limit is %d", path.names(), path.factors(), path.attempts, p.Options.limit()).number(path.attempts, p.Options.limit())
+				p.report(path.last().Hop, "%s: %s = %d attempts for one request, the limit is %d", path.names(), path.factors(), path.attempts, p.Options.limit()).number(path.attempts, p.Options.limit()).unlessStated(path.edges...)
 			}
 		}
 	},

@@ -36,9 +36,9 @@ calls:
 				switch {
 				case down.Hop.Worst != nil && *down.Hop.Worst > *up.Hop.PerTry:
 					p.report(down.Hop, "%s -> %s takes up to %v, but %s waits %v for one attempt: the rest is work for nobody", down.From, down.To, *down.Hop.Worst, up.From, *up.Hop.PerTry).
-						values(down.Hop.Worst.String(), up.Hop.PerTry.String())
+						values(down.Hop.Worst.String(), up.Hop.PerTry.String()).unlessStated(up, down)
 				case down.Hop.Worst == nil && down.Hop.Undecided == "" && down.Hop.OverallKnown && down.Hop.Retries():
-					p.report(down.Hop, "%s -> %s has no limit of its time, but %s waits %v for one attempt", down.From, down.To, up.From, *up.Hop.PerTry).values("unbounded", up.Hop.PerTry.String())
+					p.report(down.Hop, "%s -> %s has no limit of its time, but %s waits %v for one attempt", down.From, down.To, up.From, *up.Hop.PerTry).values("unbounded", up.Hop.PerTry.String()).unlessStated(up, down)
 				}
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/relplan/relplan/retrytree/retryconfig/internal/tree"
 )
@@ -207,11 +209,24 @@ func (in *input) broken(err error) {
 // retryWord matches a key (or a name) that speaks of retries.
 var retryWord = regexp.MustCompile(`(?i)(^|[^a-z])(retr(y|ies|ying)|max_?-?attempts?|max_?retries|max_?retry|retry_?-?policy|redeliver|redelivery|redrive)|(Retry|Retries|MaxAttempts|Redeliver)`)
 
+// wordColumn gives the column of the first retry word of a line.
+func wordColumn(text string) (col int, ok bool) {
+	loc := retryWord.FindStringIndex(text)
+	if loc == nil {
+		return 0, false
+	}
+	at := loc[0]
+	if r, size := utf8.DecodeRuneInString(text[at:]); !unicode.IsLetter(r) {
+		at += size
+	}
+	return utf8.RuneCountInString(text[:at]) + 1, true
+}
+
 // unmodelledWord records the first line with a retry word.
 func (in *input) unmodelledWord(format string, args ...any) {
 	for _, l := range tree.Lines(in.file.Source) {
-		if loc := retryWord.FindStringIndex(l.Text); loc != nil {
-			in.fact("unmodelled-mechanism", tree.Pos{Line: l.N, Col: len([]rune(l.Text[:loc[0]])) + 1}, nil, format, args...)
+		if col, ok := wordColumn(l.Text); ok {
+			in.fact("unmodelled-mechanism", tree.Pos{Line: l.N, Col: col}, nil, format, args...)
 			return
 		}
 	}

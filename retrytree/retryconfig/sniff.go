@@ -267,8 +267,8 @@ func codeByContent(src []byte) string {
 func (in *input) code(src []byte, language string) {
 	f := in.file
 	for _, l := range tree.Lines(src) {
-		if loc := retryWord.FindStringIndex(l.Text); loc != nil {
-			at := tree.Pos{Line: l.N, Col: len([]rune(l.Text[:loc[0]])) + 1}
+		if col, ok := wordColumn(l.Text); ok {
+			at := tree.Pos{Line: l.N, Col: col}
 			f.unread(at, "%s is code, not data: state the values in a statements file", language)
 			in.fact("unsupported-format", at, nil, "%s is code, not data: state the values in a statements file", language)
 			return
