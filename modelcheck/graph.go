@@ -1,30 +1,27 @@
 package modelcheck
 
-import (
-	"slices"
-	"sync"
-	"sync/atomic"
-)
+import "slices"
 
-// graph is the explored transition graph with numbered states, built after the
-// search for properties of whole histories.
+// graph is the explored transition graph with numbered states, for properties of
+// whole histories. The workers of the search have gathered its edges.
 type graph struct {
-	n        int   // states
-	first    []int // number of the first state of each chunk
-	owner    []uint8
-	begin    []uint32 // first edge of a state within its owner's lists
-	count    []uint32
-	lists    []edgeList
-	expanded []bool
-	classes  []edgeClass // by class number
-	hasUnfair,
+	n         int   // states
+	first     []int // number of the first state of each chunk
+	begin     []uint64
+	to        []uint32 // by edge: state, or cutState
+	class     []uint16
+	expanded  []bool
+	classes   []edgeClass // by class number
+	hasUnfair bool
 	hasChoice bool
 }
 
-// edgeList holds edges found by one worker.
+// edgeList holds edges found by one worker, in runs by source.
 type edgeList struct {
-	to    []uint32 // state, or cutState
-	class []uint16
+	source []uint32 // state
+	begin  []uint64 // first edge of the source
+	to     []uint32 // state, or cutState
+	class  []uint16
 }
 
 // cutState stands for a successor that the model could not represent.
@@ -44,9 +41,8 @@ func (g *graph) number(id uint32) uint32 {
 
 // edges gives targets and classes of the edges of state v.
 func (g *graph) edges(v uint32) ([]uint32, []uint16) {
-	l := &g.lists[g.owner[v]]
-	b, n := g.begin[v], g.count[v]
-	return l.to[b : b+n], l.class[b : b+n]
+	b, e := g.begin[v], g.begin[v+1]
+	return g.to[b:e], g.class[b:e]
 }
 
 // classify numbers the classes of all actions.
@@ -70,78 +66,46 @@ func classify(m Model, n int) (byAction []uint16, classes []edgeClass) {
 	return byAction, classes
 }
 
-// buildGraph expands every state of the finished layers again and looks up the
-// numbers of its successors.
+// buildGraph puts the edges of all workers into one list by source.
 func (s *search) buildGraph() *graph {
-	s.set.index()
-	g := &graph{}
+	g := &graph{classes: s.classes}
 	for _, c := range s.queue.chunks() {
 		g.first = append(g.first, g.n)
 		g.n += c.n
 	}
-	g.owner, g.begin, g.count = make([]uint8, g.n), make([]uint32, g.n), make([]uint32, g.n)
-	g.expanded = make([]bool, g.n)
-	byAction, classes := classify(s.model, s.shape.Actions)
-	g.classes = classes
-	for _, c := range classes {
+	for _, c := range g.classes {
 		g.hasChoice = g.hasChoice || c.choice != 0
 		g.hasUnfair = g.hasUnfair || !c.fault && !c.fair && c.choice == 0
 	}
-	var segments []span
-	for _, layer := range s.layers[:s.expanded] {
-		for _, sp := range layer {
-			for f := sp.from; f < sp.to; f += segmentStates {
-				segments = append(segments, span{sp.c, f, min(f+segmentStates, sp.to)})
-			}
+	g.begin, g.expanded = make([]uint64, g.n+1), make([]bool, g.n)
+	for _, w := range s.workers {
+		l := &w.edges
+		l.begin = append(l.begin, uint64(len(l.to)))
+		for i, id := range l.source {
+			v := g.number(id)
+			g.expanded[v] = true
+			g.begin[v+1] = l.begin[i+1] - l.begin[i]
 		}
 	}
-	workers := s.workers[:min(len(s.workers), max(1, len(segments)/2), 256)]
-	g.lists = make([]edgeList, len(workers))
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for k, w := range workers {
-		wg.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(segments) {
-					return
+	for v := range g.n {
+		g.begin[v+1] += g.begin[v]
+	}
+	g.to, g.class = make([]uint32, g.begin[g.n]), make([]uint16, g.begin[g.n])
+	for _, w := range s.workers {
+		l := &w.edges
+		for i, id := range l.source {
+			at := g.begin[g.number(id)]
+			for j, t := range l.to[l.begin[i]:l.begin[i+1]] {
+				if t != cutState {
+					t = g.number(t)
 				}
-				w.addEdges(g, k, segments[i], byAction)
+				g.to[at+uint64(j)] = t
 			}
-		})
+			copy(g.class[at:], l.class[l.begin[i]:l.begin[i+1]])
+		}
+		w.edges = edgeList{}
 	}
-	wg.Wait()
 	return g
-}
-
-// addEdges notes the edges of a segment.
-func (w *worker) addEdges(g *graph, k int, sp span, byAction []uint16) {
-	l, x := &g.lists[k], w.x
-	for i := sp.from; i < sp.to; i++ {
-		x.Reset()
-		w.model.Expand(sp.c.words[i*x.words:][:x.words:x.words], x)
-		v := g.number(uint32(sp.c.id*chunkStates + i))
-		g.owner[v], g.begin[v], g.expanded[v] = uint8(k), uint32(len(l.to)), true
-		for j := range x.n {
-			t := x.buf[j*x.words:][:x.words:x.words]
-			if w.sym != nil {
-				w.sym.canonical(t)
-			}
-			id, ok := w.s.set.lookup(t)
-			to := cutState
-			if ok {
-				to = g.number(id)
-			}
-			l.to = append(l.to, to)
-			l.class = append(l.class, byAction[x.acts[j]])
-		}
-		for _, c := range x.cuts {
-			l.to = append(l.to, cutState)
-			l.class = append(l.class, byAction[c.action])
-		}
-		g.count[v] = uint32(len(l.to)) - g.begin[v]
-	}
-	x.Reset()
 }
 
 // holds evaluates a predicate on every state.

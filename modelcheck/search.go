@@ -35,6 +35,11 @@ type search struct {
 	cuts            map[string]uint64
 	found           []finding // by property
 	taken           []bool    // by action
+
+	record    bool     // edges are kept, for properties of whole histories
+	class     []uint16 // by action, position in classes
+	classes   []edgeClass
+	edgeBytes atomic.Int64
 }
 
 // finding is the first state that decides a property.
@@ -58,6 +63,16 @@ type worker struct {
 
 	terminal uint64
 	cuts     map[string]uint64
+
+	sources []source // states whose successors are in the sink
+	ids     []uint32 // numbers of the successors in the sink
+	edges   edgeList
+}
+
+// source is an expanded state with its part of the sink.
+type source struct {
+	id         uint32
+	succ, cuts int
 }
 
 // errModel marks a broken promise of the Model itself.
@@ -77,7 +92,14 @@ func newSearch(m Model, props []Property, opt Options) (*search, error) {
 	s.taken = make([]bool, sh.Actions)
 	s.queue = newQueue(sh.Words)
 	s.sym = newSymmetry(sh, props, opt.NoReduction)
-	s.set = newStateSet(s.queue, opt.Compact && sh.Words > 1, opt.Workers, s.room)
+	compact := opt.Compact && sh.Words > 1
+	for i := range props {
+		s.record = s.record || props[i].Liveness() && !compact
+	}
+	if s.record {
+		s.class, s.classes = classify(m, sh.Actions)
+	}
+	s.set = newStateSet(s.queue, compact, s.record, opt.Workers, s.room)
 	for range opt.Workers {
 		w := &worker{s: s, model: m, x: NewSink(sh.Words), out: writer{q: s.queue}}
 		if f, ok := m.(Forker); ok {
@@ -97,8 +119,8 @@ func newSearch(m Model, props []Property, opt Options) (*search, error) {
 // close gives the memory of the state set back.
 func (s *search) close() { s.set.close() }
 
-// bytes is the memory of the state set and the queue.
-func (s *search) bytes() int64 { return s.set.bytes() + s.queue.bytes.Load() }
+// bytes is the memory of the state set, the queue and the edges.
+func (s *search) bytes() int64 { return s.set.bytes() + s.queue.bytes.Load() + s.edgeBytes.Load() }
 
 // room tells whether the table may have the given size, with a chunk more for
 // each worker. Everything else that a search keeps is small.
@@ -107,7 +129,7 @@ func (s *search) room(table int64) bool {
 		return true
 	}
 	chunks := int64(s.opt.Workers*s.queue.words) * chunkStates * 8
-	return table+s.queue.bytes.Load()+chunks <= s.opt.MemoryLimit
+	return table+s.queue.bytes.Load()+s.edgeBytes.Load()+chunks <= s.opt.MemoryLimit
 }
 
 // halt stops the search; the first reason counts.
@@ -263,6 +285,10 @@ func (w *worker) expand(sp span) {
 		if w.x.n == before && len(w.x.cuts) == cuts {
 			w.atRest(state)
 		}
+		if w.s.record {
+			id := uint32(sp.c.id*chunkStates + i)
+			w.sources = append(w.sources, source{id, w.x.n - before, len(w.x.cuts) - cuts})
+		}
 		if w.x.n >= batchSize {
 			w.flush(false)
 			if w.s.halted() {
@@ -317,6 +343,9 @@ func (w *worker) flush(initial bool) {
 	if cap(w.hash) < n {
 		w.hash = make([]uint64, n+n/2)
 	}
+	if t := w.s.set; t.indexed && cap(w.ids) < n {
+		w.ids = make([]uint32, n+n/2)
+	}
 	hash := w.hash[:n]
 	if x.words == 1 {
 		for i, s := range x.buf[:n] {
@@ -334,7 +363,52 @@ func (w *worker) flush(initial bool) {
 			break
 		}
 	}
+	if w.s.record && !initial {
+		w.keepEdges()
+	}
 	x.Reset()
+}
+
+// keepEdges moves the transitions in the sink to the edge list.
+func (w *worker) keepEdges() {
+	if w.s.halted() {
+		return // the sink may be half inserted; nothing is judged on this graph
+	}
+	x, l := w.x, &w.edges
+	if need := len(l.to) + x.n + len(x.cuts); need > cap(l.to) && !w.growEdges(need) {
+		return
+	}
+	succ, cut := 0, 0
+	for _, src := range w.sources {
+		l.source = append(l.source, src.id)
+		l.begin = append(l.begin, uint64(len(l.to)))
+		for ; src.succ > 0; src.succ-- {
+			l.to = append(l.to, w.ids[succ])
+			l.class = append(l.class, w.s.class[x.acts[succ]])
+			succ++
+		}
+		for ; src.cuts > 0; src.cuts-- {
+			l.to = append(l.to, cutState)
+			l.class = append(l.class, w.s.class[x.cuts[cut].action])
+			cut++
+		}
+	}
+	w.sources = w.sources[:0]
+}
+
+// growEdges makes room for n edges within the memory limit.
+func (w *worker) growEdges(n int) bool {
+	l, s := &w.edges, w.s
+	size := max(n+n/4, 1<<12)
+	more := int64(size-cap(l.to)) * 6
+	if m := s.opt.MemoryLimit; m > 0 && s.bytes()+more > m {
+		s.halt(fmt.Sprintf("memory limit of %d bytes", m))
+		return false
+	}
+	l.to = append(make([]uint32, 0, size), l.to...)
+	l.class = append(make([]uint16, 0, size), l.class...)
+	s.edgeBytes.Add(more)
+	return true
 }
 
 // insert puts one batch into the state set and judges the new states.
@@ -345,7 +419,10 @@ func (w *worker) insert(hash []uint64, from int) bool {
 	}
 	defer t.mu.RUnlock()
 	if t.indexed {
-		w.fresh = t.addIndexed(hash, x.buf[from*x.words:], from, &w.out, w.fresh[:0])
+		w.fresh = t.addIndexed(hash, x.buf[from*x.words:], w.ids[from:from+len(hash)], &w.out, w.fresh[:0])
+		for i := range w.fresh {
+			w.fresh[i] += int32(from)
+		}
 	} else {
 		w.fresh = t.addHashed(hash, from, w.fresh[:0])
 		for _, i := range w.fresh {

@@ -13,7 +13,7 @@ import (
 //
 //   - hashed: a slot is the mixed word itself. For states of one word the mix is
 //     a bijection, so the set is exact; for longer states in compact mode it is
-//     a fingerprint.
+//     a fingerprint. States have no numbers then.
 //   - indexed: a slot is the upper half of the fingerprint (its last bit set, so
 //     that no slot is 0) and the number of the state, whose words lie in the
 //     queue and are compared in full. Exact.
@@ -42,10 +42,10 @@ type stateSet struct {
 const tagMask = 0xffffffff_00000000
 
 // batchSize is the number of probes between two looks at the fill of the table.
-const batchSize = 512
+const batchSize = 128
 
-func newStateSet(q *queue, compact bool, workers int, room func(int64) bool) *stateSet {
-	t := &stateSet{queue: q, compact: compact, indexed: q.words > 1 && !compact, room: room, workers: workers}
+func newStateSet(q *queue, compact, numbered bool, workers int, room func(int64) bool) *stateSet {
+	t := &stateSet{queue: q, compact: compact, indexed: (q.words > 1 || numbered) && !compact, room: room, workers: workers}
 	t.margin = int64(batchSize * workers)
 	t.setSlots(hugemem.Alloc(int(max(1<<13, 8*t.margin))))
 	return t
@@ -157,8 +157,9 @@ func (t *stateSet) take(slot *uint64, v uint64) bool {
 
 // addIndexed inserts states by fingerprint; states[i*w:] are the words of hs[i].
 // New states are put into the worker's end of the queue here, because a slot
-// must not be seen before its state can be read.
-func (t *stateSet) addIndexed(hs, states []uint64, base int, out *writer, fresh []int32) []int32 {
+// must not be seen before its state can be read. ids receives the number of every
+// state.
+func (t *stateSet) addIndexed(hs, states []uint64, ids []uint32, out *writer, fresh []int32) []int32 {
 	slots, w := t.slots, t.queue.words
 	n := uint64(len(slots))
 	var touch uint64
@@ -183,13 +184,15 @@ func (t *stateSet) addIndexed(hs, states []uint64, base int, out *writer, fresh 
 					id, written = out.push(s), true
 				}
 				if t.take(&slots[i], tag|uint64(id)) {
-					fresh = append(fresh, int32(base+k))
+					fresh = append(fresh, int32(k))
+					ids[k] = id
 					written = false
 					break
 				}
 				continue
 			}
 			if v&tagMask == tag && t.queue.equal(uint32(v), s) {
+				ids[k] = uint32(v)
 				break
 			}
 			if i++; i == n {
@@ -319,23 +322,4 @@ func (t *stateSet) place(v uint64) {
 		}
 	}
 	t.slots[i] = v
-}
-
-// index turns a hashed set that kept its states into an indexed one, so that
-// states have numbers. Nothing must be inserted any more.
-func (t *stateSet) index() {
-	if t.indexed {
-		return
-	}
-	size := len(t.slots)
-	hugemem.Free(t.slots)
-	t.indexed = true
-	t.setSlots(hugemem.Alloc(size))
-	w := t.queue.words
-	for _, c := range t.queue.chunks() {
-		for o := range c.n {
-			h := fingerprint(c.words[o*w:][:w])
-			t.place(h&tagMask | 1<<32 | uint64(c.id*chunkStates+o))
-		}
-	}
 }

@@ -10,7 +10,7 @@ const hugeFrom = 1 << 20
 
 // Alloc allocates n zeroed words.
 func Alloc(n int) []uint64 {
-	if n*8 >= hugeFrom {
+	if n*8 >= hugeFrom && !onHeap {
 		if t := mapWords(n); t != nil {
 			return t
 		}
@@ -20,7 +20,7 @@ func Alloc(n int) []uint64 {
 
 // Free gives back a table made by Alloc; it must not be used any more.
 func Free(t []uint64) {
-	if len(t)*8 >= hugeFrom {
+	if len(t)*8 >= hugeFrom && !onHeap {
 		unmapWords(t)
 	}
 }
@@ -35,4 +35,8 @@ func bytesOf(t []uint64) []byte {
 
 // Drop gives back the memory of part of a table. Its contents are lost; the part
 // must not be used any more.
-func Drop(t []uint64) { dropWords(t) }
+func Drop(t []uint64) {
+	if !onHeap {
+		dropWords(t)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package hugemem
+
+const onHeap = false
