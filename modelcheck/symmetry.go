@@ -2,6 +2,7 @@ package modelcheck
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 )
 
@@ -30,18 +31,20 @@ type symmetry struct {
 	word   *wordSymmetry
 
 	// scratch
-	vals  []uint64 // by segment and element
-	col   [maxElements]uint64
-	sig   [maxElements]uint64
-	deg   [maxElements]uint8
-	order [maxElements]uint8 // elements of each set by rank, node numbers
-	pos   [maxElements]uint8 // rank of each node within its set
-	edges []edge
-	hyper []hyperEdge
-	out   []uint64
-	best  []uint64
-	ties  tieSearch
-	one   [1]uint64
+	vals     []uint64 // by segment and element
+	col      [maxElements]uint64
+	sig      [maxElements]uint64
+	touched  uint64              // nodes with edges
+	order    [maxElements]uint8  // elements of each set by rank, node numbers
+	pos      [maxElements]uint8  // rank of each node within its set
+	sorted   [maxElements]uint64 // colours while they are sorted
+	edges    []edge
+	edgeRoom []edge // memory of edges
+	hyper    []hyperEdge
+	out      []uint64
+	best     []uint64
+	ties     tieSearch
+	one      [1]uint64
 
 	val       [maxElements]uint64 // of canonicalWord
 	wordEdges [maxElements]edge
@@ -144,7 +147,14 @@ func (y *symmetry) fork() *symmetry {
 		n += s.n
 	}
 	c.vals = make([]uint64, n)
-	c.edges = make([]edge, 0, 64)
+	refs := 1 // one more than can be, for the write that is taken back
+	for _, s := range y.segs {
+		refs += s.n * len(s.refs)
+	}
+	for _, t := range y.tables {
+		refs += len(t.fields)
+	}
+	c.edgeRoom = make([]edge, refs)
 	c.hyper = nil
 	c.out = make([]uint64, y.shape.Words)
 	c.best = make([]uint64, y.shape.Words)
@@ -361,47 +371,56 @@ func (y *symmetry) canonical(st []uint64) {
 // colour reads the state: the colour of each node from its own fields, and the
 // edges between nodes.
 func (y *symmetry) colour(st []uint64) {
-	y.edges, y.hyper = y.edges[:0], y.hyper[:0]
+	y.hyper = y.hyper[:0]
+	y.touched = 0
+	edges, ne := y.edgeRoom, 0
 	for i := range y.nodes {
-		y.deg[i] = 0
-		y.col[i] = 0
+		y.col[i&63] = 0
 	}
 	for k := range y.segs {
 		seg := &y.segs[k]
-		for e := range seg.n {
-			v := st[seg.word[e]] >> seg.shift[e] & seg.mask
-			y.vals[seg.at+e] = v
-			node := seg.base + e
+		vals := y.vals[seg.at : seg.at+seg.n]
+		for e := range vals {
+			v := st[seg.word[e]] >> (seg.shift[e] & 63) & seg.mask
+			vals[e] = v
+			node := (seg.base + e) & 63
 			for r := range seg.refs {
 				ref := &seg.refs[r]
-				if t := v >> ref.shift & ref.mask; t < ref.size {
-					v &^= ref.mask << ref.shift
-					y.join(uint8(node), ref.base+uint8(t), ref.label)
+				t := v >> (ref.shift & 63) & ref.mask
+				m := below(t, ref.size)
+				v &^= (ref.mask << (ref.shift & 63)) & m
+				to := (uint64(ref.base) + t) & 63
+				if to == uint64(node) && m != 0 { // an edge to itself is part of the colour
+					y.col[node] += mix(ref.label + 7)
+					continue
 				}
+				edges[ne] = edge{uint8(node), uint8(to), ref.label}
+				y.touched |= (1<<node | 1<<to) & m
+				ne += int(m & 1)
 			}
 			y.col[node] += ownColour(v, seg.salt)
 		}
 	}
+	y.edges = edges[:ne]
 	for k := range y.roots {
 		r := &y.roots[k]
-		if t := st[r.word] >> r.shift & r.mask; t < r.size {
-			y.col[r.base+uint8(t)] += r.label
-		}
+		t := st[r.word] >> (r.shift & 63) & r.mask
+		m := below(t, r.size)
+		y.col[(uint64(r.base)+t&m)&63] += r.label & m
 	}
 	for k := range y.tables {
 		y.readTable(st, &y.tables[k])
 	}
 }
 
-// join adds an edge; one from a node to itself is part of its colour. The
-// colour of a node is settled by sums, so the order of reading does not matter.
+// join adds an edge of a table; one from a node to itself is part of its colour.
+// Colours are settled by sums, so the order of reading does not matter.
 func (y *symmetry) join(a, b uint8, label uint64) {
 	if a == b {
 		y.col[a] += mix(label + 7)
 		return
 	}
-	y.deg[a]++
-	y.deg[b]++
+	y.touched |= 1<<a | 1<<b
 	y.edges = append(y.edges, edge{a, b, label})
 }
 
@@ -429,7 +448,7 @@ func (y *symmetry) readTable(st []uint64, t *tableGroup) {
 			continue
 		}
 		for _, n := range nodes {
-			y.deg[n]++
+			y.touched |= 1 << n
 		}
 		y.hyper = append(y.hyper, hyperEdge{nodes, label})
 	}
@@ -455,8 +474,9 @@ func refined(col, sig uint64) uint64 { return col*0xff51afd7ed558ccd + sig }
 func (y *symmetry) round() {
 	for i := range y.edges {
 		e := &y.edges[i]
-		y.sig[e.a] += neighbour(y.col[e.b] + e.label)
-		y.sig[e.b] += neighbour(y.col[e.a] ^ e.label)
+		a, b := e.a&63, e.b&63
+		y.sig[a] += neighbour(y.col[b] + e.label)
+		y.sig[b] += neighbour(y.col[a] ^ e.label)
 	}
 	for i := range y.hyper {
 		h := &y.hyper[i]
@@ -468,37 +488,36 @@ func (y *symmetry) round() {
 			y.sig[n] += mix(all + uint64(j)*0x9e3779b97f4a7c15)
 		}
 	}
-	for i := range y.nodes {
-		if y.deg[i] > 0 {
-			y.col[i] = refined(y.col[i], y.sig[i])
-			y.sig[i] = 0
-		}
+	for t := y.touched; t != 0; t &= t - 1 {
+		i := bits.TrailingZeros64(t) & 63
+		y.col[i] = refined(y.col[i], y.sig[i])
+		y.sig[i] = 0
 	}
 }
 
 // rank orders the elements of each set by colour; true when elements with edges
-// have equal colours.
+// have equal colours. The last six bits of a colour give way to the node, so that
+// sorting needs neither indices nor branches.
 func (y *symmetry) rank() (ties bool) {
+	tied := uint64(0)
 	for k := range y.active {
 		a := &y.active[k]
-		order := y.order[a.base : a.base+a.n]
-		for i := range order {
-			node := uint8(a.base + i)
-			c := y.col[node] >> 6 // the fast form keeps the node in the last bits
-			j := i
-			for ; j > 0 && y.col[order[j-1]]>>6 > c; j-- {
-				order[j] = order[j-1]
-			}
-			order[j] = node
+		base := a.base & 63
+		c := y.sorted[:a.n]
+		for i := range c {
+			c[i] = y.col[(base+i)&63]&^63 | uint64(base+i)
 		}
-		for i, node := range order {
+		sortSmall(c)
+		for i, v := range c {
+			node := v & 63
+			y.order[(base+i)&63] = uint8(node)
 			y.pos[node] = uint8(i)
-			if i > 0 && y.col[node]>>6 == y.col[order[i-1]]>>6 && y.deg[node] > 0 {
-				ties = true
+			if i > 0 {
+				tied |= below((v^c[i-1])>>6, 1) & (y.touched >> node & 1)
 			}
 		}
 	}
-	return ties
+	return tied != 0
 }
 
 // permute writes into out the state in which node n is at position pos[n].
@@ -506,27 +525,25 @@ func (y *symmetry) permute(st []uint64) {
 	for i, w := range st {
 		y.out[i] = w & y.other[i]
 	}
+	out := y.out
 	for k := range y.segs {
 		seg := &y.segs[k]
-		for e := range seg.n {
-			v := y.vals[seg.at+e]
+		for e, v := range y.vals[seg.at : seg.at+seg.n] {
 			for r := range seg.refs {
 				ref := &seg.refs[r]
-				if t := v >> ref.shift & ref.mask; t < ref.size {
-					v = v&^(ref.mask<<ref.shift) | uint64(y.pos[ref.base+uint8(t)])<<ref.shift
-				}
+				t := v >> (ref.shift & 63) & ref.mask
+				p := uint64(y.pos[(uint64(ref.base)+t)&63])
+				v ^= (t ^ p) & below(t, ref.size) << (ref.shift & 63)
 			}
-			to := y.pos[seg.base+e]
-			y.out[seg.word[to]] |= v << seg.shift[to]
+			to := y.pos[(seg.base+e)&63]
+			out[seg.word[to]] |= v << (seg.shift[to] & 63)
 		}
 	}
 	for k := range y.roots {
 		r := &y.roots[k]
-		t := st[r.word] >> r.shift & r.mask
-		if t < r.size {
-			t = uint64(y.pos[r.base+uint8(t)])
-		}
-		y.out[r.word] |= t << r.shift
+		t := st[r.word] >> (r.shift & 63) & r.mask
+		p := uint64(y.pos[(uint64(r.base)+t)&63])
+		out[r.word] |= (t ^ (t^p)&below(t, r.size)) << (r.shift & 63)
 	}
 	for k := range y.tables {
 		t := &y.tables[k]

@@ -91,7 +91,7 @@ func (y *symmetry) firstTie() (at, n int) {
 		a := &y.active[k]
 		for i := a.base + 1; i < a.base+a.n; i++ {
 			node := y.order[i]
-			if y.deg[node] == 0 || y.col[node]>>6 != y.col[y.order[i-1]]>>6 {
+			if y.touched>>node&1 == 0 || y.col[node]>>6 != y.col[y.order[i-1]]>>6 {
 				continue
 			}
 			n = 2
