@@ -115,19 +115,120 @@ func (t timing) horizon() (time.Duration, bool) {
 	return sum, true
 }
 
-// fit returns the attempts that have room in the time that remains. The slots
-// are those of the outermost layer; the counts include the layers inside it.
+// fit returns the attempts that have room in the time that remains.
 func (t timing) fit(remaining time.Duration) EdgeFit {
+	if n, ok := t.attempts.Int64(); len(t.policies) > 1 && ok && n <= maxFlat {
+		return t.fitLayers(remaining)
+	}
 	f := t.policies[0].Fit(remaining)
-	e := EdgeFit{Limit: f.Limit, Configured: t.attempts, Slots: f.Slots, Margin: f.Margin, Bounded: f.Bounded}
+	e := EdgeFit{Limit: f.Limit, Configured: t.attempts, PerTry: t.policies[len(t.policies)-1].PerTry, Slots: f.Slots, Margin: f.Margin, Bounded: f.Bounded}
 	e.Starts, e.FitsLow, e.FitsHigh = countOf(f.Starts), countOf(f.FitsLow), countOf(f.FitsHigh)
-	for _, p := range t.policies[1:] {
+	for _, p := range t.policies[1:] { // too many to list: whole attempts of the outer layer
 		inner := p.Fit(deadline.Max)
 		e.Starts = e.Starts.Mul(countOf(inner.Starts))
 		e.FitsLow = e.FitsLow.Mul(countOf(inner.FitsLow))
 		e.FitsHigh = e.FitsHigh.Mul(countOf(inner.FitsHigh))
 	}
 	return e
+}
+
+// maxFlat bounds the attempts of several layers that are laid out one by one.
+const maxFlat = 1000
+
+// span is one attempt of the innermost layer; it must end by the limits of the
+// layers around it.
+type span struct{ start, end, by time.Duration }
+
+// spans lays the attempts of nested layers out when each hangs until its limit.
+// length is the time until the caller of the loop has its answer: when a limit
+// forbids a further attempt, the loop still waits until the limit.
+func spans(ps []deadline.Policy, high bool) (out []span, length time.Duration) {
+	p := ps[0]
+	inner, each := []span{{0, p.PerTry, deadline.Max}}, p.PerTry
+	if each == 0 {
+		inner[0].end, each = deadline.Max, deadline.Max
+	}
+	if len(ps) > 1 {
+		inner, each = spans(ps[1:], high)
+		if p.PerTry > 0 {
+			each = min(each, p.PerTry)
+		}
+	}
+	by := deadline.Max
+	if p.Overall > 0 {
+		by = p.Overall
+	}
+	for k := int64(1); k <= max(p.Attempts, 1); k++ {
+		low, wait := time.Duration(0), time.Duration(0)
+		if p.Waits != nil {
+			low, wait = p.Waits.Sum(k - 1)
+		}
+		if !high {
+			wait = low
+		}
+		base := deadline.SatAdd(deadline.SatMul(each, k-1), wait)
+		if base >= by {
+			return out, by
+		}
+		length = deadline.SatAdd(base, each)
+		for _, s := range inner {
+			at := span{deadline.SatAdd(base, s.start), deadline.SatAdd(base, s.end), min(by, deadline.SatAdd(base, s.by))}
+			if len(ps) > 1 && p.PerTry > 0 {
+				at.by = min(at.by, deadline.SatAdd(base, p.PerTry))
+			}
+			if at.start < at.by {
+				out = append(out, at)
+			}
+		}
+	}
+	if p.StopsOnly {
+		return out, length
+	}
+	return out, min(length, by)
+}
+
+// fitLayers is fit for several layers: every attempt of the innermost one is
+// laid out, and must end within the limits of all layers around it.
+func (t timing) fitLayers(remaining time.Duration) EdgeFit {
+	e := EdgeFit{Limit: remaining, Configured: t.attempts, PerTry: t.policies[len(t.policies)-1].PerTry}
+	if o := t.policies[0].Overall; o > 0 {
+		e.Limit = min(e.Limit, o)
+	}
+	low, _ := spans(t.policies, false)
+	high, _ := spans(t.policies, true)
+	var starts, fitsLow, fitsHigh int64
+	for i, l := range low {
+		s := deadline.Slot{K: int64(i + 1), StartsLow: l.start, EndsLow: l.end, StartsHigh: deadline.Max, EndsHigh: deadline.Max}
+		s.Starts = l.start < e.Limit
+		s.FitsLow = s.Starts && l.end <= min(e.Limit, l.by)
+		if i < len(high) {
+			h := high[i]
+			s.StartsHigh, s.EndsHigh = h.start, h.end
+			s.Admit = h.start < e.Limit && h.end <= min(e.Limit, h.by)
+		}
+		starts, fitsLow, fitsHigh = starts+bit(s.Starts), fitsLow+bit(s.FitsLow), fitsHigh+bit(s.Admit)
+		if i < maxListed {
+			e.Slots = append(e.Slots, s)
+		}
+	}
+	e.Starts, e.FitsLow, e.FitsHigh = NewCount(starts), NewCount(fitsLow), NewCount(fitsHigh)
+	if w, ok := t.worst(); ok {
+		e.Bounded = true
+		if e.Limit != deadline.Max {
+			e.Margin = deadline.SatSub(e.Limit, w)
+		}
+	}
+	return e
+}
+
+// maxListed bounds the attempts listed in an EdgeFit, as in deadline.Fit.
+const maxListed = 100
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // EdgeFit is the room for the attempts of one call.
@@ -139,7 +240,10 @@ type EdgeFit struct {
 	// Starts, FitsLow and FitsHigh count the attempts that start, that end in
 	// time with the smallest waits, and that end in time whatever the jitter.
 	Starts, FitsLow, FitsHigh Count
-	// Slots are the first attempts of the outermost layer, at most 100.
+	// PerTry is the limit of one attempt of the innermost layer; 0: none.
+	PerTry time.Duration
+	// Slots are the first attempts, at most 100: of the innermost layer, or of
+	// the outermost one where there are too many to lay out.
 	Slots []deadline.Slot
 	// Margin is what is left after the last attempt with the largest waits;
 	// negative when it does not fit. Meaningless unless Bounded.

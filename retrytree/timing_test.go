@@ -314,3 +314,72 @@ func TestFleet(t *testing.T) {
 	near(t, "alternatives share the load", g.Fleet()[1], 1, 1e-12)
 	near(t, "alternatives share the load", g.Fleet()[2], 1.5, 1e-12)
 }
+
+// genLayer draws a layer with small numbers, so that limits are met.
+func genLayer(t *rapid.T, name string) Layer {
+	d := func(what string, max int64) time.Duration {
+		return time.Duration(rapid.Int64Range(0, max).Draw(t, name+what))
+	}
+	return Layer{Attempts: rapid.Int64Range(1, 4).Draw(t, name+"attempts"), PerTry: 1 + d("pertry", 9), Overall: d("overall", 40),
+		Waits: deadline.Backoff{Base: d("base", 5), Factor: 2, Jitter: rapid.SampledFrom([]deadline.Jitter{deadline.NoJitter, deadline.FullJitter}).Draw(t, name+"jitter")}}
+}
+
+// TestFitLayersOfOne: a layer of one attempt without limits around another
+// changes nothing.
+func TestFitLayersOfOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := genLayer(t, "")
+		remaining := time.Duration(rapid.Int64Range(1, 80).Draw(t, "remaining"))
+		one := Call{Layers: []Layer{l}}.timing().fit(remaining)
+		two := Call{Layers: []Layer{{Attempts: 1}, l}}.timing().fit(remaining)
+		if one.Starts.Cmp(two.Starts) != 0 || one.FitsLow.Cmp(two.FitsLow) != 0 || one.FitsHigh.Cmp(two.FitsHigh) != 0 {
+			t.Fatalf("%+v in %v: alone %v/%v/%v, wrapped %v/%v/%v", l, remaining, one.Starts, one.FitsLow, one.FitsHigh, two.Starts, two.FitsLow, two.FitsHigh)
+		}
+	})
+}
+
+// TestFitLayersAgainstClock plays two nested loops of hanging attempts with a
+// clock, the way a client would run them with its shortest waits.
+func TestFitLayersAgainstClock(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		out, in := genLayer(t, "outer "), genLayer(t, "inner ")
+		remaining := time.Duration(rapid.Int64Range(1, 120).Draw(t, "remaining"))
+		never := deadline.Max
+		end := func(at, limit time.Duration) time.Duration {
+			if limit == 0 {
+				return never
+			}
+			return at + limit
+		}
+		var starts, fits int64
+		now := time.Duration(0)
+		overall := min(remaining, end(0, out.Overall))
+		for k := int64(1); k <= out.Attempts; k++ {
+			attemptEnd := end(now, out.PerTry)
+			innerEnd := end(now, in.Overall)
+			for i := int64(1); i <= in.Attempts; i++ {
+				cut := min(attemptEnd, innerEnd)
+				if now >= min(cut, overall) {
+					break
+				}
+				starts++
+				if now+in.PerTry <= min(cut, overall) {
+					fits++
+				}
+				now = min(now+in.PerTry, cut)
+				if low, _ := in.Waits.Wait(i); i < in.Attempts {
+					now = min(now+low, cut)
+				}
+			}
+			low, _ := out.Waits.Wait(k)
+			now += low
+			if now >= overall {
+				break
+			}
+		}
+		f := Call{Layers: []Layer{out, in}}.timing().fit(remaining)
+		if f.Starts.Cmp(NewCount(starts)) != 0 || f.FitsLow.Cmp(NewCount(fits)) != 0 {
+			t.Fatalf("outer %+v inner %+v in %v: starts %v, fits %v; the clock says %d, %d", out, in, remaining, f.Starts, f.FitsLow, starts, fits)
+		}
+	})
+}

@@ -78,7 +78,7 @@ func (f *File) deadlinePlan(calls []retrytree.CallDeadline) (DeadlinePlanDoc, er
 		call := nodes[c.From].Calls[c.Call]
 		if callee := nodes[c.To]; callee != nil && callee.Latency != nil && c.Fit.Limit != deadline.Max && c.Fit.Limit > 0 {
 			l.AddErr(callee.Latency.Pos, codeValue, f.suggest(&d, c, call, callee))
-		} else if !d.Fits {
+		} else if !d.Fits && len(call.Layers) <= 1 {
 			d.Suggest = shrink(c)
 		}
 		d.Text = deadlineText(c, &d)
@@ -90,7 +90,7 @@ func (f *File) deadlinePlan(calls []retrytree.CallDeadline) (DeadlinePlanDoc, er
 func callDeadlineDoc(c *retrytree.CallDeadline) CallDeadlineDoc {
 	fit := c.Fit
 	d := CallDeadlineDoc{Edge: c.From + "->" + c.To, RemainingNS: wireDuration(fit.Limit, true), LimitedBy: c.Limit, BeforeNS: wireDuration(c.Before, c.BeforeKnown),
-		PerTryNS:       wireDuration(c.Policy.PerTry, c.Policy.PerTry > 0),
+		PerTryNS:       wireDuration(fit.PerTry, fit.PerTry > 0),
 		AttemptsConfig: wireCount(fit.Configured), AttemptsThatFit: wireCount(fit.FitsHigh), AttemptsMayFit: wireCount(fit.FitsLow), AttemptsThatStart: wireCount(fit.Starts),
 		Attempts: []SlotDoc{}, MarginNS: wireDuration(fit.Margin, fit.Bounded && fit.Limit != deadline.Max)}
 	// What has no limit by design (attempts until the time is over) does not fail
@@ -201,10 +201,10 @@ func deadlineText(c *retrytree.CallDeadline, d *CallDeadlineDoc) string {
 		return "the one attempt fits"
 	case d.Fits:
 		return fmt.Sprintf("all %s attempts fit", configured)
-	case c.Policy.PerTry == 0:
+	case fit.PerTry == 0:
 		return fmt.Sprintf("no per-try limit: a first attempt that hangs takes all of %s, and none of the other %s is made", q(fit.Limit), dec(configured))
 	case fit.FitsHigh.IsZero():
-		return fmt.Sprintf("not even one attempt of %s fits %s (%s)", q(c.Policy.PerTry), q(fit.Limit), c.Limit)
+		return fmt.Sprintf("not even one attempt of %s fits %s (%s)", q(fit.PerTry), q(fit.Limit), c.Limit)
 	case fit.FitsLow.Cmp(fit.Configured) >= 0:
 		return fmt.Sprintf("%s of %s attempts fit whatever the jitter, all of them only with the shortest waits (%s)", fit.FitsHigh, configured, c.Limit)
 	}
