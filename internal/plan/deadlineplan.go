@@ -202,7 +202,7 @@ func deadlineText(c *retrytree.CallDeadline, d *CallDeadlineDoc) string {
 	case d.Fits:
 		return fmt.Sprintf("all %s attempts fit", configured)
 	case fit.PerTry == 0:
-		return fmt.Sprintf("no per-try limit: a first attempt that hangs takes all of %s, and none of the other %s is made", q(fit.Limit), dec(configured))
+		return fmt.Sprintf("no per-try limit: a first attempt that hangs takes all of %s, so %s", q(fit.Limit), never(configured))
 	case fit.FitsHigh.IsZero():
 		return fmt.Sprintf("not even one attempt of %s fits %s (%s)", q(fit.PerTry), q(fit.Limit), c.Limit)
 	case fit.FitsLow.Cmp(fit.Configured) >= 0:
@@ -211,13 +211,12 @@ func deadlineText(c *retrytree.CallDeadline, d *CallDeadlineDoc) string {
 	return fmt.Sprintf("%s of %s attempts fit, short by %s (%s)", fit.FitsHigh, configured, q(-fit.Margin), c.Limit)
 }
 
-// dec is the number before a count in words.
-func dec(n string) string {
-	var v int64
-	if _, err := fmt.Sscan(n, &v); err != nil {
-		return n
+// never names the attempts after the first.
+func never(configured string) string {
+	if configured == "2" {
+		return "attempt 2 is never made"
 	}
-	return quantity.Itoa(v - 1)
+	return "attempts 2 to " + configured + " are never made"
 }
 
 // deadlineBlocks show the plan for people.
