@@ -257,6 +257,9 @@ func (k *checker) initialValue(v *Var) {
 	if !t.holds(v.Initial) {
 		k.errorf("initial value %s is outside %s", number(v.Initial), t)
 	}
+	if t.Kind == Token && v.Initial != None && slices.ContainsFunc(v.Index, func(ix Index) bool { return ix.Pool != nil }) {
+		k.errorf("initial value %d names a symbol, which Drop would bring back later; make it optional and initially none", v.Initial)
+	}
 	if t.Kind == Ref && !t.Set.Ordered && v.Initial != None {
 		k.errorf("initial value %d names an element of the unordered set %s; make it optional, or set it in Initial with ForEach", v.Initial, t.Set.Name)
 	}

@@ -79,6 +79,9 @@ func TestValidate(t *testing.T) {
 		{"slot index", func(x *small) {
 			x.body(Put{Pool: x.pool, Slot: l, Body: []Stmt{Store(x.n, Num(2), Of(l))}})
 		}, "", "that is what they are for"},
+		{"token of a free slot", func(x *small) {
+			x.p.Vars = append(x.p.Vars, &Var{Name: "id", Index: []Index{Slots(x.pool)}, Type: Type{Kind: Token}})
+		}, "names a symbol, which Drop would bring back", "symbols are renamed after every step"},
 		{"put in a loop over the pool", func(x *small) {
 			x.body(ForEach{Local: l, Over: Slots(x.pool), Body: []Stmt{Put{Pool: x.pool, Slot: &Local{Name: "s"}}}})
 		}, "a loop over pool \"queue\" puts into it", "the loop's extent would depend on slot order"},

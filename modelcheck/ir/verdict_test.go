@@ -62,14 +62,14 @@ func sameCounts(t *rapid.T, m *ir.Model, g *irtest.Graph) {
 		t.Fatalf("complete %v, cut %v, limits %v", r.Complete, g.Incomplete, r.Limits)
 	}
 	if int(r.States) != len(g.States) || int(r.Transitions) != g.Transitions {
-		t.Fatalf("without reduction: found %d states, %d transitions, expected %d, %d", r.States, r.Transitions, len(g.States), g.Transitions)
+		t.Fatalf("%v\nwithout reduction: found %d states, %d transitions, expected %d, %d", m.Program, r.States, r.Transitions, len(g.States), g.Transitions)
 	}
 	r, err = modelcheck.Check(context.Background(), m, nil, modelcheck.Options{Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := g.Orbits(); int(r.States) != n {
-		t.Fatalf("with symmetry: found %d states, expected %d orbits", r.States, n)
+		t.Fatalf("%v\nwith symmetry: found %d states, expected %d orbits", m.Program, r.States, n)
 	}
 }
 

@@ -85,9 +85,13 @@ func (g *gen) sets() {
 }
 
 func (g *gen) variable(ty ir.Type, ix ...ir.Index) *ir.Var {
+	pooled := slices.ContainsFunc(ix, func(x ir.Index) bool { return x.Pool != nil })
+	if pooled && ty.Kind == ir.Token {
+		ty.Optional = true
+	}
 	v := &ir.Var{Name: g.name("v"), Index: ix, Type: ty}
 	switch {
-	case ty.Optional && (ty.Kind == ir.Ref || g.chance(50)):
+	case ty.Optional && (ty.Kind == ir.Ref || pooled && ty.Kind == ir.Token || g.chance(50)):
 		v.Initial = ir.None
 	case ty.Kind == ir.Range:
 		v.Initial = g.int(ty.Lo, ty.Hi)
