@@ -248,3 +248,31 @@ func TestDecode(t *testing.T) {
 		t.Errorf("encoding what was decoded gives %v, expected %v", back, next)
 	}
 }
+
+// What the compiler knows of a cell ends with a write at a computed index.
+func TestComputedWritesAreSeen(t *testing.T) {
+	x := newSmall()
+	self := ir.Of(x.self)
+	mark := &ir.Var{Name: "mark", Index: ir.Several(x.u)}
+	x.p.Vars = append(x.p.Vars, mark)
+	x.body(ir.Store(x.ref, self, self), ir.Store(x.pc, ir.Num(1), self))
+	stale := func(e ir.Expr) ir.Stmt { return ir.If{Cond: e, Then: []ir.Stmt{ir.Cut{Reason: "stale"}}} }
+	x.p.Actions = append(x.p.Actions, &ir.Action{Name: "again", Proc: x.proc, At: 1, Self: x.self, Body: []ir.Stmt{
+		ir.Store(mark, ir.Num(1), self),
+		ir.Store(mark, ir.Num(0), ir.Get(x.ref, self)), // the same cell, by another address
+		stale(ir.Get(mark, self)),
+		ir.ForEach{Local: &ir.Local{Name: "l"}, Over: ir.In(x.u), Body: []ir.Stmt{ir.Store(x.state, ir.Num(1))}},
+		stale(ir.Is(ir.Get(x.state), 0)),
+	}})
+	for _, warm := range []uint32{0, 1 << 31} {
+		m := compile(t, x.p)
+		m.SetWarm(warm)
+		r, err := modelcheck.Check(context.Background(), m, nil, modelcheck.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.Complete {
+			t.Errorf("warm %d: cut: %v", warm, r.Limits)
+		}
+	}
+}
