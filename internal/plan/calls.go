@@ -9,15 +9,9 @@ import (
 	"github.com/relplan/relplan/internal/yamlx"
 )
 
-// stormNodeKeys and stormCallKeys are read by `retry storm` only.
-var (
-	stormNodeKeys = []string{"servers", "service", "queue", "load", "triggers", "clients", "discipline", "admission", "cancel"}
-	stormCallKeys = []string{"breaker", "throttle"}
-)
-
 func (d *decoder) calls(f *File, n *yamlx.Node) {
 	d.each(n, "services", func(name string, pos diag.Pos, v *yamlx.Node) {
-		node := &Node{Name: name, Pos: pos, Storm: v}
+		node := &Node{Name: name, Pos: pos}
 		f.Nodes = append(f.Nodes, node)
 		fields := []field{
 			optional("parallel", d.flag(&node.Parallel)),
@@ -36,21 +30,12 @@ func (d *decoder) calls(f *File, n *yamlx.Node) {
 				}
 			}),
 		}
-		d.mapping(v, "a service", append(fields, ignored(stormNodeKeys)...)...)
+		d.mapping(v, "a service", append(fields, d.stormNode(&node.Storm)...)...)
 	})
 }
 
-// ignored accepts keys that another verb reads.
-func ignored(keys []string) []field {
-	fs := make([]field, len(keys))
-	for i, k := range keys {
-		fs[i] = optional(k, func(*yamlx.Node) {})
-	}
-	return fs
-}
-
 func (d *decoder) call(n *yamlx.Node) *Call {
-	c := &Call{Pos: n.Pos(), Storm: n}
+	c := &Call{Pos: n.Pos()}
 	c.LayerSpec.Pos = n.Pos()
 	fields := []field{
 		required("to", d.text(&c.To)),
@@ -74,7 +59,7 @@ func (d *decoder) call(n *yamlx.Node) *Call {
 		}),
 		optional("from", func(v *yamlx.Node) { c.From = d.from(v) }),
 	}
-	d.mapping(n, "a call", append(append(fields, d.layer(&c.LayerSpec)...), ignored(stormCallKeys)...)...)
+	d.mapping(n, "a call", append(append(fields, d.layer(&c.LayerSpec)...), d.stormCall(&c.Storm)...)...)
 	d.oneSource(c)
 	return c
 }
@@ -165,16 +150,20 @@ func (d *decoder) backoff(n *yamlx.Node) *Backoff {
 func (d *decoder) budget(n *yamlx.Node) *Budget {
 	b := &Budget{Pos: n.Pos()}
 	var rate, floor Value[quantity.Rate]
-	d.mapping(n, "a budget",
-		required("ratio", d.ratio(&b.Ratio)),
+	fields := []field{
+		optional("ratio", d.ratio(&b.Ratio)),
 		optional("per", d.oneOf(&b.Per, "first_try", "success", "active")),
 		optional("floor", d.rate(&floor)),
 		optional("rate", d.rate(&rate)),
 		optional("bucket", d.count(&b.Bucket, 0)),
-	)
+	}
+	d.mapping(n, "a budget", append(fields, d.stormBudget(&b.Storm)...)...)
+	if !b.Ratio.Set && !b.Storm.Kind.Set {
+		d.l.Add(diag.Diagnostic{Code: codeKey, Pos: n.Pos(), Message: "a budget needs the key 'ratio'", Expected: "ratio", Hint: "budget: {ratio: 20%, per: first_try}"})
+	}
 	b.Rate = Value[float64]{V: rate.V.PerSecond(), Set: rate.Set, Pos: rate.Pos}
 	b.Floor = Value[float64]{V: floor.V.PerSecond(), Set: floor.Set, Pos: floor.Pos}
-	if b.Floor.Set && !b.Rate.Set {
+	if b.Floor.Set && !b.Rate.Set && !b.Storm.Kind.Set {
 		d.l.Add(diag.Diagnostic{Code: codeValue, Pos: b.Floor.Pos, Message: "a floor needs the rate of one client beside it", Hint: "add rate: 50/s, the first tries of one client"})
 	}
 	return b

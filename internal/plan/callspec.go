@@ -18,7 +18,7 @@ type Node struct {
 	Domain   Value[string]  // failure domain
 	Latency  *LatencySpec   // of one execution that succeeds
 	From     *From          // a configuration that decides its calls
-	Storm    Mapping        // servers, service, queue and the like: only retry storm reads them
+	Storm    StormNode      // servers, service, queue and the like: only retry storm uses them
 }
 
 // LatencySpec is a distribution as percentiles or as a file of samples.
@@ -57,7 +57,7 @@ type Call struct {
 	LayerSpec
 	Layers []*LayerSpec // the outermost first; in place of the numbers of the call itself
 	From   *From
-	Storm  Mapping // the whole mapping, for what only retry storm reads
+	Storm  StormCall // what only retry storm uses
 
 	read *readLayer // what From gives, once resolved
 }
@@ -102,6 +102,7 @@ type Budget struct {
 	Rate   Value[float64] // first tries a second of one client
 	Bucket Value[int64]
 	Pos    diag.Pos
+	Storm  StormBudget
 }
 
 // From takes the numbers of a call from a real configuration.

@@ -9,7 +9,6 @@ import (
 	"github.com/relplan/relplan/capacity/uncertain"
 	"github.com/relplan/relplan/internal/diag"
 	"github.com/relplan/relplan/internal/quantity"
-	"github.com/relplan/relplan/internal/yamlx"
 )
 
 // File is a decoded plan. Sections keep the order of the file.
@@ -31,6 +30,7 @@ type File struct {
 	// OnRead is told what other files were read, to show lines of them in errors.
 	OnRead   func(path string, src []byte)
 	Policies Policies
+	Storm    StormOptions
 	Warnings []diag.Diagnostic
 
 	files    func(path string) ([]byte, error) // see UseFiles
@@ -74,9 +74,6 @@ type RateSpec struct {
 	Samples   Value[string]                   // file
 	dist      uncertain.Dist                  // of quantiles or samples; nil: a point
 }
-
-// Mapping keeps a section that another file of this package decodes.
-type Mapping = *yamlx.Node
 
 // Store is a store of records.
 type Store struct {
@@ -186,6 +183,7 @@ type Policies struct {
 	Windows       Value[string] // covered (default) or report
 	Deadlines     Value[string] // admitted (default) or report
 	Protocols     Value[string] // as_expected (default) or report
+	Storm         Value[string] // survives: no load may be vulnerable or tip; report (default)
 	MaxTotalBytes Value[int64]
 	MaxUnknown    Value[float64]
 }

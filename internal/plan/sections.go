@@ -313,6 +313,7 @@ func (d *decoder) policies(f *File, n *yamlx.Node) {
 		optional("windows", d.oneOf(&p.Windows, "covered", "report")),
 		optional("deadlines", d.oneOf(&p.Deadlines, "admitted", "report")),
 		optional("protocols", d.oneOf(&p.Protocols, "as_expected", "report")),
+		optional("storm", d.oneOf(&p.Storm, "survives", "report")),
 		optional("max_total_bytes", d.bytes(&p.MaxTotalBytes)),
 		optional("max_unknown", func(v *yamlx.Node) {
 			var c Value[int64]

@@ -454,3 +454,15 @@ func value(a Answer) string {
 	}
 	return fmt.Sprintf("%.4g%s", a.Value, a.Unit)
 }
+
+// Fluid returns the delay equation of an edge at another load, with a trigger
+// in its terms; ok is false for triggers and edges it does not know.
+func (r *EdgeReport) Fluid(s *System, t Trigger, load float64) (m fluid.Model, kind fluid.Kind, size float64, ok bool) {
+	kind, size, ok = r.fluidTrigger(t, s)
+	if !ok || r.view.timeout == 0 || r.view.station.Servers == 0 || r.view.station.Sheds {
+		return m, 0, 0, false
+	}
+	v := r.view
+	v.load = load
+	return v.fluid(s), kind, size, true
+}

@@ -204,6 +204,10 @@ func plainWait(b des.Backoff, k int) float64 {
 }
 
 func meanWait(b des.Backoff, k int) float64 {
+	if n := len(b.Table); n > 0 {
+		w := b.Table[min(k, n)-1]
+		return (seconds(w[0]) + seconds(w[1])) / 2
+	}
 	switch b.Jitter {
 	case des.FullJitter:
 		return plainWait(b, k) / 2
@@ -214,6 +218,9 @@ func meanWait(b des.Backoff, k int) float64 {
 }
 
 func leastWait(b des.Backoff, k int) float64 {
+	if n := len(b.Table); n > 0 {
+		return seconds(b.Table[min(k, n)-1][0])
+	}
 	switch b.Jitter {
 	case des.FullJitter:
 		return 0

@@ -146,11 +146,14 @@ func (s *Sim) returned(ai uint32) {
 		return
 	}
 	l := c.forget(i)
+	e := &s.edges[ei]
+	if outcome == outOK && e.lost > 0 && e.misc.chance(e.lost) {
+		outcome = outError
+	}
 	if outcome != outOK {
 		s.failed(ci, outcome, l.paid)
 		return
 	}
-	e := &s.edges[ei]
 	if e.guarded {
 		s.noteResult(e, c.inst, true, l.paid)
 	}
@@ -200,11 +203,12 @@ func (s *Sim) failed(ci uint32, outcome, paid uint8) {
 func (s *Sim) again(ci uint32, c *call, e *edge, outcome uint8) bool {
 	if c.made >= e.attempts ||
 		outcome == outRejected && e.cfg.NoRetryRejected ||
-		outcome == outError && e.cfg.NoRetryError || s.now >= c.deadline {
+		outcome == outError && e.cfg.NoRetryError ||
+		outcome == outTimeout && e.cfg.NoRetryTimeout || s.now >= c.deadline {
 		return false
 	}
 	wait := int64(0)
-	if e.backoff > 0 {
+	if e.waits {
 		wait = e.wait(int(c.made))
 		if s.now+wait >= c.deadline {
 			return false
@@ -237,6 +241,10 @@ func (c *call) paid() uint8 {
 // wait returns the backoff before the attempt that follows the made-th one.
 func (e *edge) wait(made int) int64 {
 	b := &e.cfg.Backoff
+	if n := len(b.Table); n > 0 {
+		w := b.Table[min(made, n)-1]
+		return int64(w[0]) + e.misc.uniform(int64(w[1]-w[0])+1)
+	}
 	d := float64(b.Base)
 	if b.Factor > 0 && b.Factor != 1 {
 		for range made - 1 {

@@ -136,6 +136,9 @@ type Backoff struct {
 	Factor float64 // 0 means 1
 	Max    time.Duration
 	Jitter Jitter
+	// Table, when not empty, replaces all of these: wait k is uniform between
+	// Table[k-1][0] and Table[k-1][1]; the last entry repeats.
+	Table [][2]time.Duration
 }
 
 // Breaker configures a circuit breaker of each client instance: it opens when
@@ -186,8 +189,11 @@ type Edge struct {
 	// Never makes no call at all until a trigger raises the probability.
 	Never bool
 	// NoRetryRejected does not try again after a refusal, NoRetryError after
-	// an error; timeouts are always tried again.
-	NoRetryRejected, NoRetryError bool
+	// an error, NoRetryTimeout after a timeout.
+	NoRetryRejected, NoRetryError, NoRetryTimeout bool
+	// Lost is the probability that the answer to finished work does not
+	// arrive: the client sees an error.
+	Lost float64
 }
 
 // Source produces requests on an edge from outside.
@@ -368,6 +374,13 @@ func (e *Edge) validate(nodes int) error {
 		return fmt.Errorf("breaker window %d: at most 256", e.Breaker.Window)
 	case e.Cancel > CancelPreempt:
 		return fmt.Errorf("unknown cancellation")
+	case !(e.Lost >= 0 && e.Lost <= 1):
+		return fmt.Errorf("probability %g of a lost answer", e.Lost)
+	}
+	for _, w := range e.Backoff.Table {
+		if w[0] < 0 || w[1] < w[0] {
+			return fmt.Errorf("wait from %v to %v", w[0], w[1])
+		}
 	}
 	if err := e.Budget.Validate(); err != nil {
 		return err

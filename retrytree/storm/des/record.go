@@ -217,6 +217,9 @@ func (r *recorder) build(s *Sim) {
 // maxWait is the longest backoff before the attempt after the made-th one.
 func (e *edge) maxWait(made int) int64 {
 	c := *e.cfg
+	if n := len(c.Backoff.Table); n > 0 {
+		return int64(c.Backoff.Table[min(made, n)-1][1])
+	}
 	c.Backoff.Jitter = NoJitter
 	plain := edge{cfg: &c}
 	return plain.wait(made)

@@ -129,6 +129,8 @@ type edge struct {
 	hedge     int64
 	overall   int64 // limit of the whole call
 	cancels   bool
+	waits     bool
+	lost      float64
 	net       *sampler
 	misc      *sampler
 	hasNet    bool
@@ -275,9 +277,11 @@ func (s *Sim) buildEdges() {
 		e.laneHedge = lane(c.Hedge > 0, e.hedge)
 		e.laneNet = lane(e.hasNet && c.Network.Kind == Constant, int64(c.Network.Mean))
 		e.backoff = int64(c.Backoff.Base)
-		constant := c.Backoff.Jitter == NoJitter && (c.Backoff.Factor == 0 || c.Backoff.Factor == 1) && (c.Backoff.Max == 0 || c.Backoff.Max >= c.Backoff.Base)
+		constant := len(c.Backoff.Table) == 0 && c.Backoff.Jitter == NoJitter && (c.Backoff.Factor == 0 || c.Backoff.Factor == 1) && (c.Backoff.Max == 0 || c.Backoff.Max >= c.Backoff.Base)
 		e.laneBack = lane(e.backoff > 0 && constant, e.backoff)
 		e.cancels = c.Cancel != CancelNone
+		e.waits = e.backoff > 0 || len(c.Backoff.Table) > 0
+		e.lost = c.Lost
 		e.overall = int64(c.Deadline)
 		if e.guarded {
 			e.inst = make([]instance, e.clients)
