@@ -8,5 +8,6 @@ func newRetry(f *factory) *cobra.Command {
 		newRetryTree(f),
 		newRetryLint(f),
 		newRetryDiff(f),
+		newRetryStorm(f),
 	)
 }

@@ -157,7 +157,7 @@ func (p *StormPlan) Run(ctx context.Context, o StormRun) (*StormResult, error) {
 	}
 	res := &StormResult{Report: rep, Survives: true}
 	res.Doc = StormDoc{Edges: []StormEdgeDoc{}, Policies: []StormPolicyDoc{}, Changes: []StormChangeDoc{},
-		Unlimited: append([]string{}, rep.Unlimited...), Notes: append([]string{}, p.Notes...),
+		Unlimited: p.named(rep.Unlimited), Notes: append([]string{}, p.Notes...),
 		Basis: reports.Arithmetic("L = lam A(p(L)): fixed points over the attempt rate; fluid delay equation; Markov chain; discrete-event simulation")}
 	if opts.Simulate {
 		res.Doc.Basis = reports.Basis{Kind: "simulated", Runs: sim.Runs, Seed: &sim.Seed, Source: res.Doc.Basis.Source}
@@ -182,6 +182,17 @@ func (p *StormPlan) Run(ctx context.Context, o StormRun) (*StormResult, error) {
 	}
 	res.Blocks = p.blocks(res)
 	return res, nil
+}
+
+// named keeps the services of the plan, without those that stand for a policy.
+func (p *StormPlan) named(all []string) []string {
+	out := []string{}
+	for _, n := range all {
+		if _, ok := p.index[n]; ok {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 func (p *StormPlan) addEdge(res *StormResult, e *storm.EdgeReport) {
@@ -356,7 +367,7 @@ func (p *StormPlan) addPolicies(ctx context.Context, res *StormResult, vs []Stor
 	if !ok {
 		return nil
 	}
-	opts.Triggers = []storm.Trigger{tr}
+	opts.Triggers, opts.NoThreshold = []storm.Trigger{tr}, true
 	cs, err := storm.Compare(ctx, all, opts)
 	if err != nil {
 		return err
@@ -373,7 +384,7 @@ func (p *StormPlan) addPolicies(ctx context.Context, res *StormResult, vs []Stor
 			}
 			for _, t := range r.Triggers {
 				d.TipsAt, d.RecoveryNS = number(t.TipsAt), nanos(t.Recovery)
-				if t.Tips {
+				if t.Tips || t.Verdict != nil && t.Verdict.Tipped+t.Verdict.Undecided > 0 {
 					d.Survives = false
 				}
 				if v := t.Verdict; v != nil {

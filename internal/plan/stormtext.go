@@ -163,8 +163,11 @@ func policyTable(ps []StormPolicyDoc) reports.Table {
 			back = storm.Seconds(float64(*p.RecoveryNS) / 1e9)
 		}
 		survives := "no"
-		if p.Survives {
+		switch {
+		case p.Survives:
 			survives = "yes"
+		case p.Tipped != nil && *p.Tipped == 0 && p.State == storm.Stable.String():
+			survives, back = "slowly", "not in the simulated time"
 		}
 		t.Rows = append(t.Rows, []string{p.Name, p.State, cell(p.StableRPS, "%.4g", "-"), cell(p.FoldRPS, "%.5g", "none"), fmt.Sprintf("%.4g", p.Worst), tips, tipped, back, survives})
 	}

@@ -112,9 +112,10 @@ type EdgeReport struct {
 type Options struct {
 	// Triggers to judge; none means an outage of ten timeouts at each callee.
 	Triggers []Trigger
-	// Simulate asks the simulation too.
-	Simulate bool
-	Sim      SimOptions
+	// Simulate asks the simulation too; NoThreshold leaves out the search for
+	// the shortest trigger that tips.
+	Simulate, NoThreshold bool
+	Sim                   SimOptions
 }
 
 // Report is the analysis of a system.
@@ -136,7 +137,7 @@ func Analyse(ctx context.Context, s *System, o Options) (*Report, error) {
 	for ei := range s.Edges {
 		v, ok := s.look(ei, f)
 		if !ok {
-			if to := s.Edges[ei].To; !seen[to] {
+			if to := s.Edges[ei].To; !seen[to] && s.Edges[ei].From >= 0 {
 				seen[to] = true
 				r.Unlimited = append(r.Unlimited, s.Nodes[to].Name)
 			}
@@ -316,7 +317,7 @@ func (s *System) askTriggers(ctx context.Context, r *EdgeReport, o Options) erro
 			tr.TipsAt = math.Inf(1)
 		}
 		if o.Simulate {
-			if err := s.simulateTrigger(ctx, r, &tr, most, o.Sim); err != nil {
+			if err := s.simulateTrigger(ctx, r, &tr, most, o); err != nil {
 				return err
 			}
 		}
@@ -325,7 +326,8 @@ func (s *System) askTriggers(ctx context.Context, r *EdgeReport, o Options) erro
 	return nil
 }
 
-func (s *System) simulateTrigger(ctx context.Context, r *EdgeReport, tr *TriggerReport, most float64, o SimOptions) error {
+func (s *System) simulateTrigger(ctx context.Context, r *EdgeReport, tr *TriggerReport, most float64, opts Options) error {
+	o := opts.Sim
 	v, err := s.Simulate(ctx, tr.Trigger, o)
 	if err != nil {
 		return err
@@ -351,14 +353,13 @@ func (s *System) simulateTrigger(ctx context.Context, r *EdgeReport, tr *Trigger
 	if tr.Tips {
 		tr.Recovery = math.Inf(1)
 	}
+	if opts.NoThreshold {
+		return nil
+	}
 	lo, hi := 0.0, most
 	if at := tr.TipsAt; at > 0 && !math.IsInf(at, 0) && !math.IsNaN(at) {
 		lo, hi = at/4, math.Min(most, at*2.5)
 	} else if v.Tipped == 0 {
-		hi = seconds(tr.Trigger.For)
-		if hi == 0 {
-			return nil
-		}
 		return nil // nothing tips: no threshold to look for
 	}
 	th, err := s.TippingDuration(ctx, tr.Trigger, lo, hi, o)

@@ -16,6 +16,8 @@ func Seconds(x float64) string {
 		return "unknown"
 	case math.IsInf(x, 1):
 		return "never"
+	case x == 0:
+		return "0 s"
 	case x < 0.001:
 		return fmt.Sprintf("%.3g us", x*1e6)
 	case x < 1:

@@ -340,17 +340,24 @@ func (r *recorder) dead() bool {
 	return end-first > noise && mid > first && end > mid
 }
 
-// drains: the backlog has shrunk over the last third of the run by more than
-// chance. Such a run is slow, not lost.
-func (r *recorder) drains() bool {
+// fading tells whether a run without goodput at its horizon may still come
+// back: the backlog of an unbounded queue has shrunk over the last third of the
+// run, or has not grown by more than chance. Such a run is slow, not lost.
+func (r *recorder) fading(s *Sim) bool {
 	k := len(r.series) / 3
 	if k < 2 {
 		return false
 	}
+	open := false
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		open = open || n.cfg.Queue == 0 && n.servers < 1<<40 && float64(n.n-n.gone) > r.limit[i]
+	}
 	_, _, attempts := r.over(k)
 	last := len(r.series) - 1
-	fall := float64(r.series[last-k+1].Backlog) - float64(r.series[last].Backlog)
-	return fall > 4*math.Sqrt(float64(2*attempts))
+	growth := float64(r.series[last].Backlog) - float64(r.series[last-k+1].Backlog)
+	noise := 2.5 * math.Sqrt(float64(2*attempts))
+	return growth < -noise || open && growth < noise
 }
 
 func (r *recorder) result(s *Sim, seed uint64) *Result {
@@ -373,13 +380,13 @@ func (r *recorder) result(s *Sim, seed uint64) *Result {
 		switch {
 		case r.healthy(s):
 			res.Fate = Recovered
-		case float64(good) < 0.5*float64(offered) && !r.drains():
+		case float64(good) < 0.5*float64(offered) && !r.fading(s):
 			res.Fate = Collapsed
 		default:
 			res.Fate = Undecided
 		}
 	case r.fate == Undecided && r.bucket > 0 && s.active == 0:
-		if offered, good, _ := r.over(r.window); float64(good) < 0.5*float64(offered) && !r.drains() {
+		if offered, good, _ := r.over(r.window); float64(good) < 0.5*float64(offered) && !r.fading(s) {
 			res.Fate = Collapsed
 		}
 	}
