@@ -3,7 +3,7 @@
 GO ?= go
 export GOTOOLCHAIN = local
 
-.PHONY: build test test-embedded test-long check fmt-check vet engines bench fuzz clean
+.PHONY: build test test-embedded test-long check fmt-check vet engines bench bench-check fuzz clean
 
 build: ## bin/relplan
 	$(GO) build -o bin/relplan ./cmd/relplan
@@ -12,6 +12,9 @@ test: engines check ## everything, on every engine
 
 test-embedded: ## without servers: what needs one prints NOT_RUN with the reason
 	RELPLAN_ENGINES=embedded $(MAKE) check
+
+test-long: ## what takes minutes: large state spaces
+	RELPLAN_LONG=1 $(GO) test -timeout 60m ./modelcheck/...
 
 check: fmt-check vet
 	$(GO) test -timeout 30m ./...
@@ -27,6 +30,9 @@ engines: ## install database servers and Chromium through apt when they are miss
 
 bench: ## benchmarks, one run each
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+
+bench-check: ## the checking engine beside SPIN and rumur (installed through apt when missing): counts, CPU, memory, targets
+	$(GO) run ./internal/benchcheck $(BENCHFLAGS)
 
 fuzz: ## each fuzz target for FUZZTIME (10s)
 	@for p in $$($(GO) list ./...); do for t in $$($(GO) test -list '^Fuzz' $$p | grep ^Fuzz); do \
