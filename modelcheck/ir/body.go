@@ -79,7 +79,36 @@ func (b *bodies) touch(f *varInfo) {
 	}
 }
 
+// inUse is the condition that the slots among the indices are in use.
+func (b *bodies) inUse(f *varInfo, at []*node) *node {
+	var kids []*node
+	for d, ix := range f.v.Index {
+		if ix.Pool != nil && ix.Pool.Used != f.v {
+			kids = append(kids, b.r.used(ix, at[d]))
+		}
+	}
+	return logic(nAnd, kids)
+}
+
+// guarded runs write if the slots among the indices are in use, else it cuts.
+func (b *bodies) guarded(out []op, f *varInfo, at []*node, write func(out []op) []op) []op {
+	live := b.inUse(f, at)
+	switch {
+	case live.isTrue():
+		return write(out)
+	case live.isFalse():
+		return append(out, b.cut(b.cuts.nowhere(f.v)))
+	}
+	ops := write(nil)
+	b.r.forget(f)
+	return append(out, op{kind: oMore, more: &opMore{kind: mIf, cond: b.m.tests(live), then: ops, other: []op{b.cut(b.cuts.nowhere(f.v))}}})
+}
+
 func (b *bodies) assign(out []op, f *varInfo, at []*node, value *node) []op {
+	return b.guarded(out, f, at, func(out []op) []op { return b.assignLive(out, f, at, value) })
+}
+
+func (b *bodies) assignLive(out []op, f *varInfo, at []*node, value *node) []op {
 	b.touch(f)
 	i, static, inside := f.address(at)
 	none := b.cuts.nowhere(f.v)
@@ -261,9 +290,13 @@ func (b *bodies) reset(p *Pool, slot int) []op {
 }
 
 func (b *bodies) symbol(out []op, kind moreKind, v *Var, at []Expr) []op {
-	f := b.r.l.vars[v]
+	f, idx := b.r.l.vars[v], b.r.exprs(at)
+	return b.guarded(out, f, idx, func(out []op) []op { return b.symbolLive(out, kind, f, idx) })
+}
+
+func (b *bodies) symbolLive(out []op, kind moreKind, f *varInfo, idx []*node) []op {
+	v := f.v
 	b.touch(f)
-	idx := b.r.exprs(at)
 	o := &opMore{kind: kind, f: f, cut: b.cuts.exhausted(v), none: b.cuts.nowhere(v)}
 	o.group = b.r.l.tokens
 	if kind == mNext {

@@ -82,6 +82,9 @@ func TestValidate(t *testing.T) {
 		{"token of a free slot", func(x *small) {
 			x.p.Vars = append(x.p.Vars, &Var{Name: "id", Index: []Index{Slots(x.pool)}, Type: Type{Kind: Token}})
 		}, "names a symbol, which Drop would bring back", "symbols are renamed after every step"},
+		{"used by hand", func(x *small) {
+			x.body(ForEach{Local: l, Over: Slots(x.pool), Body: []Stmt{Store(x.used, Num(0), Of(l))}})
+		}, "\"used\" is changed by Put and Drop only", "a free slot would keep its values"},
 		{"put in a loop over the pool", func(x *small) {
 			x.body(ForEach{Local: l, Over: Slots(x.pool), Body: []Stmt{Put{Pool: x.pool, Slot: &Local{Name: "s"}}}})
 		}, "a loop over pool \"queue\" puts into it", "the loop's extent would depend on slot order"},

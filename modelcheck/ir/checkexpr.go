@@ -246,6 +246,9 @@ func (k *checker) stmt(s Stmt) {
 	case Assign:
 		c := k.cell(s.Var, s.At)
 		k.want(s.Value, c)
+		if c.of != cBad && k.isUsed(s.Var) {
+			k.errorf("%q is changed by Put and Drop only", s.Var.Name)
+		}
 	case If:
 		k.want(s.Cond, class{of: cBool})
 		k.stmts(s.Then)
@@ -279,6 +282,10 @@ func (k *checker) stmt(s Stmt) {
 	default:
 		k.errorf("unknown statement %T", s)
 	}
+}
+
+func (k *checker) isUsed(v *Var) bool {
+	return slices.ContainsFunc(k.p.Pools, func(p *Pool) bool { return p.Used == v })
 }
 
 // puts reports whether the statements put into the pool.

@@ -13,8 +13,9 @@
 // Expressions are total. A variable read at an index that is None or outside
 // the set gives None (0 for a Bool that is not optional); sums and differences
 // with None are None; order comparisons with None are 0; None as a condition is
-// false. A statement that assigns at such an index makes the successor a cut
-// state with reason "<variable> assigned at no element".
+// false. A statement that assigns at such an index, or at a slot that is not in
+// use, makes the successor a cut state with reason "<variable> assigned at no
+// element".
 package ir
 
 // None is the value of an optional variable that holds nothing. It equals only

@@ -225,6 +225,16 @@ func (r run) binary(e ir.Binary) int {
 	return a + b
 }
 
+// target is the cell of an assignment: a slot that is not in use is no element.
+func (r run) target(v *ir.Var, at []ir.Expr) (string, bool) {
+	for i, ix := range v.Index {
+		if ix.Pool != nil && r.s[Key(ix.Pool.Used, r.eval(at[i]))] == 0 {
+			return "", false
+		}
+	}
+	return r.cell(v, at)
+}
+
 // bounds of a variable's values.
 func (t *Interp) bounds(v *ir.Var) (lo, hi int) {
 	switch v.Type.Kind {
@@ -257,7 +267,7 @@ func (r run) exec(ss []ir.Stmt) string {
 func (r run) stmt(s ir.Stmt) string {
 	switch s := s.(type) {
 	case ir.Assign:
-		k, ok := r.cell(s.Var, s.At)
+		k, ok := r.target(s.Var, s.At)
 		if !ok {
 			return s.Var.Name + " assigned at no element"
 		}
@@ -315,7 +325,7 @@ func (r run) symbol(s ir.Stmt) string {
 	case ir.Next:
 		v, at, next = s.Var, s.At, true
 	}
-	k, ok := r.cell(v, at)
+	k, ok := r.target(v, at)
 	if !ok {
 		return v.Name + " assigned at no element"
 	}
