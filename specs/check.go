@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/relplan/relplan/internal/diag"
 	"github.com/relplan/relplan/modelcheck"
 	"github.com/relplan/relplan/modelcheck/ir"
 	"github.com/relplan/relplan/reports"
@@ -230,7 +231,7 @@ func promiseVerdict(tree *ast.Spec, out *lower.Outcome, a lower.PromiseAnswer, o
 	if a.History == nil {
 		return p
 	}
-	p.takeHistory(a.History, resourcesByLine(tree))
+	p.takeHistory(a.History, placesByLine(tree))
 	cmd := replayCommand(tree, p.Name, o)
 	p.Replay = &cmd
 	return p
@@ -246,34 +247,44 @@ func leastFaults(out *lower.Outcome, a lower.PromiseAnswer) []map[string]int {
 	return best
 }
 
-// resourcesByLine names what the step of each line touches.
-func resourcesByLine(tree *ast.Spec) map[int]string {
-	out := map[int]string{}
+// place is where the step of a line stands, and what it touches.
+type place struct {
+	resource string
+	pos      diag.Pos
+}
+
+// placesByLine finds the step of each line.
+func placesByLine(tree *ast.Spec) map[int]place {
+	out := map[int]place{}
 	for _, p := range tree.Processes {
 		if t := p.Trigger; t != nil {
+			on := ""
 			switch {
 			case t.Queue != nil:
-				out[t.Pos.Line] = t.Queue.Name
+				on = t.Queue.Name
 			case t.Table != nil:
-				out[t.Pos.Line] = t.Table.Resource.Name
+				on = t.Table.Resource.Name
 			case t.Store != nil:
-				out[t.Pos.Line] = t.Store.Name
+				on = t.Store.Name
 			case t.Operation != nil:
-				out[t.Pos.Line] = "client"
+				on = "client"
 			}
+			out[t.Pos.Line] = place{on, t.Pos}
 		}
 		for _, s := range p.All {
+			on := ""
 			if s.Resource != nil {
-				out[s.Pos.Line] = s.Resource.Name
+				on = s.Resource.Name
 			} else if s.Verb == ast.VerbReply {
-				out[s.Pos.Line] = "client"
+				on = "client"
 			}
+			out[s.Pos.Line] = place{on, s.Pos}
 		}
 	}
 	return out
 }
 
-func (p *PromiseVerdict) takeHistory(h *lower.History, on map[int]string) {
+func (p *PromiseVerdict) takeHistory(h *lower.History, on map[int]place) {
 	for name, n := range h.Faults {
 		p.Faults[name] = n
 	}
@@ -291,8 +302,8 @@ func (p *PromiseVerdict) takeHistory(h *lower.History, on map[int]string) {
 	}
 }
 
-func newStep(s *lower.Step, on map[int]string) *Step {
-	out := &Step{N: s.N, Actor: s.Actor, Kind: s.Kind, Text: s.Text, Line: s.Line, Fault: s.Fault, Waited: s.Waited, Then: s.Then, Changed: map[string]string{}, resource: on[s.Line]}
+func newStep(s *lower.Step, on map[int]place) *Step {
+	out := &Step{N: s.N, Actor: s.Actor, Kind: s.Kind, Text: s.Text, Line: s.Line, Fault: s.Fault, Waited: s.Waited, Then: s.Then, Changed: map[string]string{}, resource: on[s.Line].resource, pos: on[s.Line].pos}
 	for _, c := range s.Changed {
 		if old, ok := out.Changed[c.Where]; ok {
 			out.Changed[c.Where] = old + " " + c.What

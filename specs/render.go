@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"strings"
 
+	"github.com/relplan/relplan/internal/diag"
 	"github.com/relplan/relplan/internal/quantity"
 	"github.com/relplan/relplan/reports"
 	"github.com/relplan/relplan/specs/ast"
@@ -402,8 +403,8 @@ func (v *VariantVerdict) finding(p *PromiseVerdict) (reports.Finding, bool) {
 		if expected {
 			f.Severity = "info"
 		}
-		if l := p.wrongLine(); l > 0 {
-			f.Line = l
+		if pos := p.wrongStep(); pos.Line > 0 {
+			f.Line, f.Column, f.EndColumn = pos.Line, pos.Column, pos.EndColumn
 		}
 		f.Message = fmt.Sprintf("%s%s (%s) is broken by a history of %s with %s", v.where(), p.Name, p.Text, steps(len(p.History)), faultText(p.Faults))
 		if len(p.Because) > 0 {
@@ -426,19 +427,19 @@ func (v *VariantVerdict) finding(p *PromiseVerdict) (reports.Finding, bool) {
 	return f, true
 }
 
-// wrongLine is the line of the step to look at: the last step of a safety
+// wrongStep is where the step to look at stands: the last step of a safety
 // history, the one that sealed a liveness history.
-func (p *PromiseVerdict) wrongLine() int {
+func (p *PromiseVerdict) wrongStep() diag.Pos {
 	last := len(p.History)
 	if p.SealedAt != nil && *p.SealedAt > 0 && *p.SealedAt <= last {
 		last = *p.SealedAt
 	}
 	for i := last - 1; i >= 0; i-- {
-		if p.History[i].Line > 0 {
-			return p.History[i].Line
+		if p.History[i].pos.Line > 0 {
+			return p.History[i].pos
 		}
 	}
-	return 0
+	return diag.Pos{}
 }
 
 // Cases gives one JUnit case per promise and possibility of each variant.

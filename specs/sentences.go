@@ -466,14 +466,14 @@ func sentenceOf(f *form, arg func(name string) string) string {
 			if n == "1" {
 				i = 0
 			}
-			if p.slot == "work" {
-				i = 1 - i
-			}
 			out = append(out, fixedSlots[p.slot][i])
 		default:
 			v := arg(p.arg)
 			if p.slot == "n" {
 				n = v
+				if f.key == "carries" {
+					v = numberWord(v)
+				}
 			}
 			if p.slot == "atmost" {
 				v = "at most " + v + " times"
@@ -485,4 +485,19 @@ func sentenceOf(f *form, arg func(name string) string) string {
 		}
 	}
 	return strings.Join(out, " ")
+}
+
+// numberWord writes small numbers out, as prose does.
+func numberWord(v string) string {
+	switch v {
+	case "1":
+		return "one"
+	case "2":
+		return "two"
+	case "3":
+		return "three"
+	case "4":
+		return "four"
+	}
+	return v
 }

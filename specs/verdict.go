@@ -1,6 +1,9 @@
 package specs
 
-import "github.com/relplan/relplan/reports"
+import (
+	"github.com/relplan/relplan/internal/diag"
+	"github.com/relplan/relplan/reports"
+)
 
 // Verdict is the answer for one file: one part per variant. Its parts are the
 // objects of the JSON document of `relplan check`.
@@ -112,6 +115,7 @@ type Step struct {
 
 	order    []string // of Changed
 	resource string   // the store or service it touches
+	pos      diag.Pos // of the step in the file
 }
 
 // PossibleResult says whether something was reached.

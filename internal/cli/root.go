@@ -39,6 +39,7 @@ protocol can lose or repeat a business effect.`,
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(reports.Formats, cobra.ShellCompDirectiveNoFileComp))
 	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(verbs(f)...)
+	root.SetHelpCommand(newHelp(f))
 	return root
 }
 
@@ -48,7 +49,9 @@ func verbs(f *factory) []*cobra.Command {
 		newCapacity(f),
 		newCheck(f),
 		newDeadline(f),
+		newFmt(f),
 		newRetry(f),
+		newSchema(f),
 		newVersion(f),
 	}
 }
