@@ -76,6 +76,7 @@ type lowering struct {
 	kvs     map[*ast.Resource]*table
 	queues  map[*ast.Resource]*queue
 	provs   map[*ast.Resource]*provider
+	locks   map[*ast.Resource]*lockTable
 	budgets map[string]*budget
 	effects map[*ast.Effect]map[*ast.Operation]*ir.Var
 	human   map[*ast.Operation]*ir.Var
@@ -103,7 +104,7 @@ func Lower(spec *ast.Spec, opts Options) (*Lowered, error) {
 		opSets: map[*ast.Operation]*ir.Set{}, instSets: map[*ast.Process]*ir.Set{}, copies: map[*ast.Resource]*ir.Set{},
 		symbols: map[string]int{}, symbolType_: []string{"symbol"},
 		procs: map[string]*process{}, tables: map[*ast.Table]*table{}, kvs: map[*ast.Resource]*table{},
-		queues: map[*ast.Resource]*queue{}, provs: map[*ast.Resource]*provider{}, budgets: map[string]*budget{},
+		queues: map[*ast.Resource]*queue{}, provs: map[*ast.Resource]*provider{}, locks: map[*ast.Resource]*lockTable{}, budgets: map[string]*budget{},
 		effects: map[*ast.Effect]map[*ast.Operation]*ir.Var{}, human: map[*ast.Operation]*ir.Var{},
 		columnRead: map[*ast.Column]bool{}, entryRead: map[*ast.Resource]map[string]bool{},
 		watched: map[*ast.Var]bool{}, observed: map[*ast.Step]bool{}, anyFields: map[*ast.OpField]*ir.Var{},

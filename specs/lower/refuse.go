@@ -34,8 +34,6 @@ func (lw *lowering) refuse() {
 	}
 	for _, s := range lw.allSteps() {
 		switch {
-		case s.Verb == ast.VerbLock || s.Verb == ast.VerbUnlock:
-			no(s.Pos, s.Verb.String()+":")
 		case s.Replica:
 			no(s.Pos, "from: replica")
 		}
@@ -45,7 +43,7 @@ func (lw *lowering) refuse() {
 	}
 	for _, f := range lw.spec.Faults {
 		switch f.Kind {
-		case ast.FaultRestart, ast.FaultFailover, ast.FaultClockJump, ast.FaultSessionLost, ast.FaultOperatorReplay, ast.FaultRebalance, ast.FaultOffsetReset:
+		case ast.FaultRestart, ast.FaultFailover, ast.FaultClockJump, ast.FaultOperatorReplay, ast.FaultRebalance, ast.FaultOffsetReset:
 			no(f.Pos, "the fault "+f.Name)
 		}
 	}
@@ -66,11 +64,6 @@ func (lw *lowering) refuseSQL(r *ast.Resource, no func(diag.Pos, string)) {
 			}
 		}
 	}
-	for _, t := range r.SQL.Tables {
-		if t.Sequence != nil {
-			no(t.Pos, "sequence:")
-		}
-	}
 }
 
 func (lw *lowering) refuseQueue(r *ast.Resource, no func(diag.Pos, string)) {
@@ -88,8 +81,6 @@ func (lw *lowering) refuseExpr(e ast.Expr, no func(diag.Pos, string)) {
 		switch c.(type) {
 		case *ast.AgeOver:
 			no(c.Position(), "age()")
-		case *ast.MyRun:
-			no(c.Position(), "my_run")
 		}
 		return true
 	})

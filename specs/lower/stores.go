@@ -27,6 +27,7 @@ func (lw *lowering) makeStores() {
 	for _, p := range lw.order {
 		p.makePending()
 		p.makeRetries()
+		p.makeRun()
 	}
 }
 

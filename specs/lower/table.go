@@ -37,6 +37,7 @@ type table struct {
 	keys      *keying // of a kv stored as an array
 	scratches []keptLeaf
 	extra     []*ir.Var // further variables of a record
+	sequence  *ir.Var   // last id handed out
 }
 
 // owner is the lock holder among the instances of one process.
