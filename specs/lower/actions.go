@@ -39,6 +39,15 @@ func (p *process) nodeActions(n *node) {
 		p.emit(n, &arming{outcome: o, guard: guard, fault: f, world: world, blocked: pl.blocked, order: p.sequence(n, k)}, to)
 		k++
 	}
+	if v := p.cutOff[n.step.Resource]; v != nil && n.kind != pauseNode {
+		// The database was restarted under this run: its next step there fails.
+		gone := load(v, probe.me)
+		add(&outcome{guard: yes, branch: ast.OnError, text: "the connection is gone"}, gone, nil, "", func(em *emitter) []ir.Stmt {
+			em.unbind(n)
+			return append([]ir.Stmt{set(v, no, em.me)}, em.failed(n, n.step.Branches[ast.OnError])...)
+		})
+		wait = and(wait, not(gone))
+	}
 	for _, o := range pl.outcomes {
 		add(o, and(wait, o.guard), o.fault, "", func(em *emitter) []ir.Stmt { return em.finish(n, o) })
 	}
@@ -56,21 +65,23 @@ type addAction func(o *outcome, guard ir.Expr, f *budget, world string, to func(
 // lostAnswers adds the worlds in which the caller does not hear (R23): done,
 // and, where the budget says so, never arrived.
 func (p *process) lostAnswers(n *node, pl plan, wait ir.Expr, add addAction) {
-	unknown := func(em *emitter) []ir.Stmt {
-		em.unbind(n)
-		return em.unknown(n)
-	}
+	unknown := func(em *emitter) []ir.Stmt { return em.unknown(n) }
 	for _, f := range p.lw.faultsOn(ast.FaultResponseLost, n.step.Resource) {
 		idle := no // guards of outcomes that change nothing
 		for _, o := range pl.outcomes {
 			switch {
 			case o.quiet || o.fault != nil:
-			case o.pure || o.do == nil:
+			case n.step.Verb != ast.VerbScript && (o.pure || o.do == nil):
 				g := o.guard
 				for i := len(o.params) - 1; i >= 0; i-- {
 					g = exists(o.params[i].Local, o.params[i].Over, g)
 				}
 				idle = or(idle, g)
+			case n.step.Verb == ast.VerbScript:
+				add(o, and(wait, o.guard), f, "done, answer lost", func(em *emitter) []ir.Stmt {
+					em.lostScript = n
+					return em.finish(n, o)
+				})
 			default:
 				add(o, and(wait, o.guard), f, "done, answer lost", func(em *emitter) []ir.Stmt {
 					var out []ir.Stmt
@@ -112,8 +123,11 @@ func (p *process) unknownMatters(n *node) bool {
 // unknown takes the branch for "no answer".
 func (em *emitter) unknown(n *node) []ir.Stmt {
 	out := em.rollbackIfOpen()
-	em.failing = true
-	return append(out, em.branch(n, n.step.Branches[ast.OnUnknown])...)
+	return append(out, em.repeats(n, func(em *emitter) []ir.Stmt {
+		em.unbind(n)
+		em.failing = true
+		return em.branch(n, n.step.Branches[ast.OnUnknown])
+	})...)
 }
 
 // stepErrors adds the fault `error`: nothing done, and the caller knows (E).

@@ -56,8 +56,18 @@ func Check(ctx context.Context, spec *ast.Spec, opt modelcheck.Options) (*Outcom
 func grow(caps map[string]int, m *ir.Model, res *modelcheck.Result) (grown bool, stuck []string) {
 	for _, reason := range res.Limits {
 		info, ok := m.CutReason(reason)
+		if name, size, isLog := fullLog(m.Program, reason); isLog {
+			if size < maxSlots {
+				caps[name] = min(size+1+size/2, maxSlots)
+				grown = true
+			} else {
+				stuck = append(stuck, name+" grows without bound: name how many messages there can be")
+			}
+			continue
+		}
 		switch {
 		case !ok:
+			stuck = append(stuck, reason)
 		case info.Pool != nil && info.Pool.Cap < maxSlots:
 			caps[info.Pool.Name] = min(info.Pool.Cap+1+info.Pool.Cap/2, maxSlots)
 			grown = true
@@ -72,6 +82,20 @@ func grow(caps map[string]int, m *ir.Model, res *modelcheck.Result) (grown bool,
 		}
 	}
 	return grown, stuck
+}
+
+// fullLog finds the log whose positions ran out.
+func fullLog(p *ir.Program, reason string) (name string, size int, ok bool) {
+	name, ok = strings.CutSuffix(reason, " is full")
+	if !ok {
+		return "", 0, false
+	}
+	for _, s := range p.Sets {
+		if s.Name == name+" position" {
+			return name, s.Size, true
+		}
+	}
+	return "", 0, false
 }
 
 func leftRange(v *ir.Var) string {

@@ -24,6 +24,9 @@ type emitter struct {
 	unfair  bool // one that is not fair
 	freshes int
 	depth   int
+	// lostScript is the script whose answer is lost: when it ends, the run takes
+	// the branch for "no answer".
+	lostScript *node
 	// failing is set while a branch is taken because of an error or a lost
 	// answer: a run that then stops has not come to its end.
 	failing bool
@@ -167,6 +170,7 @@ func (em *emitter) bind(v *ast.Var, val value, stmts *[]ir.Stmt) {
 		return
 	}
 	em.env[v] = em.freeze(v.Name, val, stmts)
+	*stmts = append(*stmts, em.startAge(v)...)
 }
 
 // freeze evaluates every leaf now.
@@ -197,8 +201,11 @@ func (em *emitter) control(id int) []ir.Stmt {
 	switch n.kind {
 	case beginNode:
 		em.in = n
-		return append(em.begin(n), em.control(n.next)...)
+		return em.control(n.next)
 	case scriptEndNode:
+		if em.lostScript != nil {
+			return em.scriptLost()
+		}
 		return em.control(n.next)
 	case inlineNode:
 		return em.inline(n)
@@ -252,6 +259,8 @@ func (em *emitter) endRun(completed bool) []ir.Stmt {
 		out = append(out, em.p.trigger.stopped(em)...)
 	}
 	out = append(out, em.releaseTimers()...)
+	out = append(out, em.p.stopAges(em.me)...)
+	out = append(out, em.p.forgetOwnRows(em.me)...)
 	out = append(out, em.clearAll()...)
 	out = append(out, em.clearFresh()...)
 	return append(out, set(em.p.pc, num(0), em.me))
@@ -310,7 +319,6 @@ func (em *emitter) let(l ast.Let, out *[]ir.Stmt) {
 		em.guardRange(l, v, out)
 	}
 	em.bind(l.Var, v, out)
-	em.lw.startAge(em, l.Var, out)
 }
 
 // guardRange cuts where a declared name leaves its range, even if the name is
@@ -349,8 +357,30 @@ func (em *emitter) fork(cond ir.Expr, then, els func(*emitter) []ir.Stmt) []ir.S
 	return when(cond, x, y)
 }
 
+// scriptLost: the script has run, the caller does not hear.
+func (em *emitter) scriptLost() []ir.Stmt {
+	n := em.lostScript
+	em.lostScript = nil
+	for _, s := range n.step.Do {
+		em.unbind(em.p.nodes[em.p.at[s]])
+	}
+	return em.unknown(n)
+}
+
+// inScript says whether the node belongs to the script.
+func (em *emitter) inScript(to int, script *node) bool {
+	if to == end {
+		return false
+	}
+	m := em.p.nodes[to]
+	return m.step.Block == script.step || m.kind == scriptEndNode && m.step == script.step
+}
+
 // jump goes to a node; leaving the block of a transaction rolls back (R7).
 func (em *emitter) jump(from *node, to int) []ir.Stmt {
+	if em.lostScript != nil && !em.inScript(to, em.lostScript) {
+		return em.scriptLost()
+	}
 	if em.in == nil {
 		return em.control(to)
 	}
@@ -365,7 +395,12 @@ func (em *emitter) jump(from *node, to int) []ir.Stmt {
 }
 
 // stop ends the run without an ack.
-func (em *emitter) stop() []ir.Stmt { return em.endRun(!em.failing) }
+func (em *emitter) stop() []ir.Stmt {
+	if em.lostScript != nil {
+		return em.scriptLost()
+	}
+	return em.endRun(!em.failing)
+}
 
 // fail takes the step's error branch.
 func (em *emitter) fail(n *node) []ir.Stmt {
@@ -463,9 +498,9 @@ func (em *emitter) inline(n *node) []ir.Stmt {
 
 // finish performs an outcome and goes on where it leads.
 func (em *emitter) finish(n *node, o *outcome) []ir.Stmt {
-	var out []ir.Stmt
+	out := em.openSnapshot(n)
 	if o.do != nil {
-		out = o.do(em)
+		out = append(out, o.do(em)...)
 	}
 	if !o.done {
 		em.unbind(n)
@@ -479,10 +514,15 @@ func (em *emitter) finish(n *node, o *outcome) []ir.Stmt {
 		}
 		return append(out, em.branch(n, b)...)
 	}
+	em.bindPosition(n)
+	if n.kind == pauseNode {
+		return append(out, em.local(n)...)
+	}
 	out = append(out, em.marks(n)...)
 	if n.kind == commitNode {
 		em.in = nil
 	}
+	out = append(out, em.driverDone(n)...)
 	return append(out, em.control(n.next)...)
 }
 

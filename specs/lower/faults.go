@@ -36,6 +36,7 @@ func (lw *lowering) event(e *event) {
 func (lw *lowering) environment() {
 	for _, p := range lw.order {
 		p.crashes()
+		p.agesPass()
 	}
 	for _, r := range lw.spec.Resources {
 		switch r.Kind {
@@ -47,6 +48,9 @@ func (lw *lowering) environment() {
 				}
 			}
 			lw.sqlEvents(r)
+			if rp := lw.replicas[r]; rp != nil {
+				rp.applies(lw)
+			}
 		case ast.KVKind, ast.MemoryKind:
 			lw.ttlExpiry(lw.kvs[r])
 			lw.kvEvents(r)
@@ -54,7 +58,7 @@ func (lw *lowering) environment() {
 			lw.queues[r].environment()
 			lw.queueEvents(r)
 		case ast.LogKind:
-			lw.logEvents(r)
+			lw.logs[r].events()
 		case ast.ProviderKind:
 			lw.provs[r].environment()
 		}
@@ -82,18 +86,9 @@ func (p *process) crash(l *ir.Local) []ir.Stmt {
 	me := use(l)
 	em := &emitter{lw: p.lw, p: p, self: l, me: me, from: bits{}, env: map[*ast.Var]value{}}
 	out := p.trigger.crashed(em)
-	out = append(out, p.rollbackAny(em)...)
-	out = append(out, p.releaseTimers(me)...)
 	out = append(out, p.loseMemory(em)...)
-	for _, s := range p.slots {
-		if s.ir != nil {
-			out = append(out, set(s.ir, num(s.ir.Initial), me))
-		}
-	}
-	for _, v := range p.extra {
-		out = append(out, set(v, num(v.Initial), me))
-	}
-	return append(out, set(p.pc, num(0), me))
+	out = append(out, p.forgetOwnRows(me)...)
+	return append(out, p.drop(l)...)
 }
 
 // rollbackAny rolls back whatever transaction is open.
@@ -115,7 +110,10 @@ func (lw *lowering) retention(t *table) {
 	l := &ir.Local{Name: t.name + " row"}
 	at := use(l)
 	ok := and(t.visible(at, reader{}), not(t.locked(at, reader{})))
-	gone := func() []ir.Stmt { return append(lw.monitors.rowRemoved(t, at), t.remove(at)...) }
+	gone := func() []ir.Stmt {
+		out := append(lw.beforeCommit(t.ast.Resource), lw.monitors.rowRemoved(t, at)...)
+		return append(out, t.remove(at)...)
+	}
 	for _, f := range lw.spec.Faults {
 		if f.Kind != ast.FaultRetentionExpires || !retains(f, t.ast) {
 			continue
@@ -126,7 +124,7 @@ func (lw *lowering) retention(t *table) {
 	if t.ast.Keeps == nil || t.ast.Keeps.None {
 		return
 	}
-	lw.event(&event{kind: ir.Expiry, name: "keeps", params: []ir.Param{{Local: l, Over: t.over}}, guard: and(ok, lw.mayFire(t.ast.Keeps)), body: gone(),
+	lw.event(&event{kind: ir.Expiry, name: "keeps", params: []ir.Param{{Local: l, Over: t.over}}, guard: and(ok, t.mayFire(at)), body: gone(),
 		text: []any{"the row of ", t.name, " ", rowText{t, at}, " is older than ", t.ast.Keeps.Name, " and is removed"}})
 }
 

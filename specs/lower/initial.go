@@ -24,8 +24,11 @@ func (lw *lowering) initial() {
 		i += n
 	}
 	for _, r := range lw.spec.Resources {
-		if r.Kind == ast.QueueKind {
+		switch r.Kind {
+		case ast.QueueKind:
 			stmts = append(stmts, lw.queues[r].initial()...)
+		case ast.LogKind:
+			stmts = append(stmts, lw.logs[r].initial()...)
 		}
 	}
 	stmts = append(stmts, lw.initially...)
@@ -91,7 +94,7 @@ func (lw *lowering) initialRow(r *ast.InitialRow, op *ast.Operation, e ir.Expr) 
 	switch {
 	case r.Table != nil:
 		if t := lw.tables[r.Table]; t != nil {
-			return t.insert(cells, func(at ir.Expr) []ir.Stmt { return lw.initialSequence(t, r, at) })
+			return t.insert(cells, func(at ir.Expr) []ir.Stmt { return append(lw.initialSequence(t, r, at), t.startTimed(at)...) })
 		}
 	case r.Resource.Queue != nil:
 		if q := lw.queues[r.Resource]; q != nil {
@@ -114,8 +117,16 @@ func (lw *lowering) initialRow(r *ast.InitialRow, op *ast.Operation, e ir.Expr) 
 // them by its variables' initial values.
 func (q *queue) initial() []ir.Stmt {
 	sw := q.q.StartsWith
-	if sw == nil || q.pool == nil {
+	if sw == nil {
 		return nil
+	}
+	if q.pool == nil {
+		l := &ir.Local{Name: sw.Per.Name}
+		body := q.lw.opensWindows(q.lw.operation(sw.Per, use(l)))
+		if len(body) == 0 {
+			return nil
+		}
+		return []ir.Stmt{ir.ForEach{Local: l, Over: ir.In(q.lw.opSet(sw.Per)), Body: body}}
 	}
 	l := &ir.Local{Name: sw.Per.Name}
 	var body []ir.Stmt
@@ -131,3 +142,57 @@ func (q *queue) initial() []ir.Stmt {
 	}
 	return []ir.Stmt{ir.ForEach{Local: l, Over: ir.In(q.lw.opSet(sw.Per)), Body: body}}
 }
+
+// anyField is a constant of an operation that the checker chooses: `amount: any
+// [10, 20]` is one initial state per choice.
+func (lw *lowering) anyField(f *ast.OpField, op ir.Expr) value {
+	c := lw.anyFields[f]
+	if c == nil {
+		c = &column{name: f.Name, parts: lw.shape(f.Type)}
+		for _, pt := range c.parts {
+			t := pt.typ
+			t.Optional = true
+			c.vars = append(c.vars, lw.variable(&ir.Var{Name: f.Operation.Name + "." + f.Name + pt.key, Index: ir.Several(lw.opSet(f.Operation)), Type: t, Initial: ir.None}))
+		}
+		lw.anyFields[f] = c
+	}
+	var ls []leaf
+	for i, pt := range c.parts {
+		ls = append(ls, leaf{pt.key, c.vars[i].Type, load(c.vars[i], op)})
+	}
+	return newValue(ls...)
+}
+
+// maxInitial bounds the initial states that `any` fields multiply to.
+const maxInitial = 4096
+
+// initialChoices makes one initial state per combination of `any` fields.
+func (lw *lowering) initialChoices(stmts []ir.Stmt) [][]ir.Stmt {
+	out := [][]ir.Stmt{nil}
+	for _, o := range lw.spec.Operations {
+		for _, f := range o.Fields {
+			c := lw.anyFields[f]
+			if f.Kind != ast.FieldAny || c == nil {
+				continue
+			}
+			for op := 0; op < o.Count; op++ {
+				var more [][]ir.Stmt
+				for _, prefix := range out {
+					for _, v := range f.Values {
+						more = append(more, append(prefix[:len(prefix):len(prefix)], c.assignAt(lw.literal(v), num(op))...))
+					}
+				}
+				if out = more; len(out) > maxInitial {
+					lw.problem(f.Pos, "%s gives more than %d initial states", f.Name, maxInitial)
+					return [][]ir.Stmt{stmts}
+				}
+			}
+		}
+	}
+	for i := range out {
+		out[i] = append(out[i], stmts...)
+	}
+	return out
+}
+
+func (c *column) assignAt(v value, at ir.Expr) []ir.Stmt { return c.assign(c.vars, v, at) }

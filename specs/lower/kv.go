@@ -67,6 +67,7 @@ func (lw *lowering) makeKV(r *ast.Resource) {
 		t.columns = append(t.columns, c)
 	}
 	lw.makeTTL(t)
+	lw.makeFailover(t)
 }
 
 // keyingOf finds the index of an array for the keys of a kv, nil for a pool.
@@ -158,6 +159,9 @@ func (lw *lowering) makeTTL(t *table) {
 	tm.running = lw.variable(&ir.Var{Name: t.name + " expires", Index: []ir.Index{t.over}, Type: ir.Type{Kind: ir.Bool}})
 	t.timers = append(t.timers, tm)
 	t.ttl = tm
+	defer func() {
+		tm.class = lw.timerClass("ttl of "+t.name, tm.duration, t.over, func(i ir.Expr) ir.Expr { return and(t.there(i), load(tm.running, i)) })
+	}()
 	for _, p := range lw.order {
 		for _, s := range p.ast.All {
 			if s.Resource == t.kv && setsTTL(s) {
@@ -269,6 +273,7 @@ func (em *emitter) putPlan(n *node) plan {
 func (em *emitter) put(s *ast.Step) []ir.Stmt {
 	var out []ir.Stmt
 	e := em.entry(s, &out)
+	out = append(out, e.noteWrite()...)
 	v := newValue(here(yes))
 	if s.Value != nil {
 		v = em.freeze(s.Resource.Name, em.value(s.Value, &out), &out)
@@ -393,6 +398,7 @@ func (em *emitter) removePlan(n *node) plan {
 	remove := func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		e := em.entry(s, &out)
+		out = append(out, e.noteWrite()...)
 		return append(out, e.do(func(at ir.Expr) []ir.Stmt { return when(em.valueIs(e.t, s, at), e.t.remove(at), nil) })...)
 	}
 	if s.OnlyIfValue == nil && s.Branches[ast.IfNone] == nil {
@@ -442,7 +448,7 @@ func (lw *lowering) ttlExpiry(t *table) {
 	}
 	lw.expiry(&expiring{
 		name: "ttl of " + t.name + " ends", params: []ir.Param{{Local: l, Over: t.over}}, lives: lives,
-		guard: and(load(t.used, at), load(t.ttl.running, at), lw.mayFire(t.ttl.duration)),
+		guard: and(load(t.used, at), load(t.ttl.running, at), t.ttl.class.mayFire(lw, at)),
 		body:  func() []ir.Stmt { return t.remove(at) },
 		late:  lw.outlives(ast.AssumeTTL, t.kv, nil),
 		text:  []any{"the key ", keyText{t, at}, " of " + t.name + " expires"},

@@ -118,6 +118,9 @@ func (p *process) liveness() {
 			}
 		}
 	}
+	for _, n := range p.nodes {
+		p.readUses(n)
+	}
 	for changed := true; changed; {
 		changed = false
 		for i := len(p.nodes) - 1; i >= 0; i-- {

@@ -31,6 +31,8 @@ type Options struct {
 	// Capacity is the number of slots of a pool (rows of a table, entries of a
 	// kv, messages of a queue) by its name, where the derived one was too small.
 	Capacity map[string]int
+	// AnyOrder leaves the order of timers of different durations open.
+	AnyOrder bool
 }
 
 // Lowered is a program with what is needed to print its results.
@@ -44,6 +46,8 @@ type Lowered struct {
 	Possible []Possible
 	// Warnings are found while lowering.
 	Warnings []diag.Diagnostic
+	// Inequalities are the orders of durations that keep timers from firing.
+	Inequalities []Inequality
 	// Notes say what the program does not distinguish, for --stats.
 	Notes []string
 
@@ -70,17 +74,20 @@ type lowering struct {
 	symbolNames []string
 	symbolType_ []string // placeholder, replaced when all symbols are known
 
-	procs   map[string]*process
-	order   []*process
-	tables  map[*ast.Table]*table
-	kvs     map[*ast.Resource]*table
-	queues  map[*ast.Resource]*queue
-	provs   map[*ast.Resource]*provider
-	locks   map[*ast.Resource]*lockTable
-	budgets map[string]*budget
-	effects map[*ast.Effect]map[*ast.Operation]*ir.Var
-	human   map[*ast.Operation]*ir.Var
-	opState opStates
+	procs    map[string]*process
+	order    []*process
+	tables   map[*ast.Table]*table
+	kvs      map[*ast.Resource]*table
+	queues   map[*ast.Resource]*queue
+	provs    map[*ast.Resource]*provider
+	locks    map[*ast.Resource]*lockTable
+	logs     map[*ast.Resource]*logStore
+	replicas map[*ast.Resource]*replica
+	classes  []*timerClass
+	budgets  map[string]*budget
+	effects  map[*ast.Effect]map[*ast.Operation]*ir.Var
+	human    map[*ast.Operation]*ir.Var
+	opState  opStates
 
 	columnRead map[*ast.Column]bool
 	entryRead  map[*ast.Resource]map[string]bool // parts of entries and messages that are read
@@ -89,7 +96,7 @@ type lowering struct {
 	timers     []*timer
 	initially  []ir.Stmt // after the initial rows
 	fresh      []*ir.Var // scratch for fresh()
-	anyFields  map[*ast.OpField]*ir.Var
+	anyFields  map[*ast.OpField]*column
 	monitors   monitors
 
 	out  *Lowered
@@ -104,10 +111,11 @@ func Lower(spec *ast.Spec, opts Options) (*Lowered, error) {
 		opSets: map[*ast.Operation]*ir.Set{}, instSets: map[*ast.Process]*ir.Set{}, copies: map[*ast.Resource]*ir.Set{},
 		symbols: map[string]int{}, symbolType_: []string{"symbol"},
 		procs: map[string]*process{}, tables: map[*ast.Table]*table{}, kvs: map[*ast.Resource]*table{},
-		queues: map[*ast.Resource]*queue{}, provs: map[*ast.Resource]*provider{}, locks: map[*ast.Resource]*lockTable{}, budgets: map[string]*budget{},
+		queues: map[*ast.Resource]*queue{}, provs: map[*ast.Resource]*provider{}, locks: map[*ast.Resource]*lockTable{},
+		logs: map[*ast.Resource]*logStore{}, replicas: map[*ast.Resource]*replica{}, budgets: map[string]*budget{},
 		effects: map[*ast.Effect]map[*ast.Operation]*ir.Var{}, human: map[*ast.Operation]*ir.Var{},
 		columnRead: map[*ast.Column]bool{}, entryRead: map[*ast.Resource]map[string]bool{},
-		watched: map[*ast.Var]bool{}, observed: map[*ast.Step]bool{}, anyFields: map[*ast.OpField]*ir.Var{},
+		watched: map[*ast.Var]bool{}, observed: map[*ast.Step]bool{}, anyFields: map[*ast.OpField]*column{},
 	}
 	lw.out = &Lowered{Program: lw.program, lw: lw}
 	lw.build()
@@ -139,7 +147,7 @@ func (lw *lowering) build() {
 		p.trigger = lw.newTrigger(p)
 		p.locate()
 	}
-	lw.finishStores()
+	lw.orderTimers()
 	lw.makeMonitors()
 	for _, p := range lw.order {
 		p.actions()

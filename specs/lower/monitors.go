@@ -16,8 +16,7 @@ type monitors struct {
 	// acked: some message of the operation was acked, per queue.
 	ackedOp map[*queue]map[*ast.Operation]*ir.Var
 	// sentN: messages sent for an operation, saturating.
-	sentN  map[*queue]map[*ast.Operation]*ir.Var
-	sentTo map[*queue]int
+	sentN map[*ast.Resource]map[*ast.Operation]*ir.Var
 	// broken latches: a monitor has seen its promise broken.
 	bad map[*ast.Promise]*ir.Var
 
@@ -26,22 +25,22 @@ type monitors struct {
 
 // hooks are what single promises add at certain steps.
 type hooks struct {
-	write  []func(em *emitter, t *table, s *ast.Step, at ir.Expr) []ir.Stmt
-	wrote  []func(em *emitter, t *table, s *ast.Step, at ir.Expr) []ir.Stmt
-	took   []func(em *emitter, t *table, at ir.Expr) []ir.Stmt
-	stored []func(r *ast.Resource, fields map[string]value) []ir.Stmt
-	given  []func(em *emitter, o *ast.Operation, op ir.Expr, class ast.Reply, body value) []ir.Stmt
-	commit []func(em *emitter, t *table, at ir.Expr) []ir.Stmt
-	done   []func(em *emitter) []ir.Stmt
-	read   []func(em *emitter, t *table, n *node, at ir.Expr) []ir.Stmt
-	missed []func(em *emitter, t *table, n *node) []ir.Stmt
-	effect []func(em *emitter, s *ast.Step, e *ast.Effect) []ir.Stmt
-	sent   []func(em *emitter, q *queue, fields map[string]value) []ir.Stmt
-	recv   []func(em *emitter, q *queue, v value) []ir.Stmt
-	acked  []func(em *emitter, q *queue, v value, holds ir.Expr) []ir.Stmt
-	answer []func(em *emitter, o *ast.Operation, op ir.Expr, class ast.Reply, body value) []ir.Stmt
-	got    []func(em *emitter, s *ast.Step, v value) []ir.Stmt
-	gone   []func(t *table, at ir.Expr) []ir.Stmt
+	write   []func(em *emitter, t *table, s *ast.Step, at ir.Expr) []ir.Stmt
+	wrote   []func(em *emitter, t *table, s *ast.Step, at ir.Expr) []ir.Stmt
+	took    []func(em *emitter, t *table, at ir.Expr) []ir.Stmt
+	stored  []func(r *ast.Resource, fields map[string]value) []ir.Stmt
+	given   []func(em *emitter, o *ast.Operation, op ir.Expr, class ast.Reply, body value) []ir.Stmt
+	commit  []func(em *emitter, t *table, at ir.Expr) []ir.Stmt
+	done    []func(em *emitter) []ir.Stmt
+	read    []func(em *emitter, t *table, n *node, at ir.Expr) []ir.Stmt
+	missed  []func(em *emitter, t *table, n *node) []ir.Stmt
+	effect  []func(em *emitter, s *ast.Step, e *ast.Effect) []ir.Stmt
+	replica []func(em *emitter, t *table, n *node, get func(string) value, at ir.Expr) []ir.Stmt
+	recv    []func(em *emitter, q *queue, v value) []ir.Stmt
+	acked   []func(em *emitter, q *queue, v value, holds ir.Expr) []ir.Stmt
+	answer  []func(em *emitter, o *ast.Operation, op ir.Expr, class ast.Reply, body value) []ir.Stmt
+	got     []func(em *emitter, s *ast.Step, v value) []ir.Stmt
+	gone    []func(t *table, at ir.Expr) []ir.Stmt
 }
 
 // latch is a flag that, once set, stays.
@@ -108,9 +107,6 @@ func (m *monitors) effect(em *emitter, s *ast.Step, e *ast.Effect) []ir.Stmt {
 
 func (m *monitors) sent(em *emitter, q *queue, fields map[string]value) []ir.Stmt {
 	var out []ir.Stmt
-	for _, h := range m.hooks.sent {
-		out = append(out, h(em, q, fields)...)
-	}
 	for _, h := range m.hooks.stored {
 		out = append(out, h(q.r, fields)...)
 	}
@@ -248,7 +244,7 @@ func (lw *lowering) makeMonitors() {
 	m := &lw.monitors
 	m.deliveredN = map[*queue][]*latch{}
 	m.ackedOp = map[*queue]map[*ast.Operation]*ir.Var{}
-	m.sentN = map[*queue]map[*ast.Operation]*ir.Var{}
+	m.sentN = map[*ast.Resource]map[*ast.Operation]*ir.Var{}
 	m.bad = map[*ast.Promise]*ir.Var{}
 	for _, p := range lw.spec.MustBePossible {
 		switch b := p.Body.(type) {
@@ -307,22 +303,21 @@ func (m *monitors) rememberAck(r *ast.Resource, o *ast.Operation) {
 
 // countSent counts the messages of an operation up to n.
 func (m *monitors) countSent(r *ast.Resource, o *ast.Operation, n int) {
-	q := m.lw.queues[r]
-	if q == nil || o == nil {
+	if o == nil {
 		return
 	}
-	if m.sentN[q] == nil {
-		m.sentN[q] = map[*ast.Operation]*ir.Var{}
+	if m.sentN[r] == nil {
+		m.sentN[r] = map[*ast.Operation]*ir.Var{}
 	}
-	if v := m.sentN[q][o]; v != nil {
+	if v := m.sentN[r][o]; v != nil {
 		v.Type.Hi = max(v.Type.Hi, n)
 		return
 	}
-	v := m.lw.variable(&ir.Var{Name: q.name + " sent for " + o.Name, Index: ir.Several(m.lw.opSet(o)), Type: ir.Type{Kind: ir.Range, Lo: 0, Hi: n}})
-	m.sentN[q][o] = v
-	m.hooks.sent = append(m.hooks.sent, func(em *emitter, at *queue, fields map[string]value) []ir.Stmt {
+	v := m.lw.variable(&ir.Var{Name: r.Name + " sent for " + o.Name, Index: ir.Several(m.lw.opSet(o)), Type: ir.Type{Kind: ir.Range, Lo: 0, Hi: n}})
+	m.sentN[r][o] = v
+	m.hooks.stored = append(m.hooks.stored, func(at *ast.Resource, fields map[string]value) []ir.Stmt {
 		l, ok := fields["op"].find("/o:" + o.Name)
-		if at != q || !ok {
+		if at != r || !ok {
 			return nil
 		}
 		c := load(v, l.e)
@@ -333,18 +328,32 @@ func (m *monitors) countSent(r *ast.Resource, o *ast.Operation, n int) {
 // sentAtLeast is true if n messages were sent for the operation, those it
 // starts with included.
 func (m *monitors) sentAtLeast(r *ast.Resource, o *ast.Operation, op ir.Expr, n int) ir.Expr {
-	q := m.lw.queues[r]
-	if q == nil {
-		return no
-	}
-	if sw := q.q.StartsWith; sw != nil && sw.Per == o {
+	if sw := r.Queue.StartsWith; sw != nil && sw.Per == o {
 		n -= sw.Count
 	}
 	if n <= 0 {
 		return yes
 	}
-	if v := m.sentN[q][o]; v != nil {
+	if v := m.sentN[r][o]; v != nil {
 		return order(ir.Le, num(n), load(v, op))
 	}
 	return no
+}
+
+// logSent: a message was appended to a log.
+func (m *monitors) logSent(l *logStore, fields map[string]value) []ir.Stmt {
+	var out []ir.Stmt
+	for _, h := range m.hooks.stored {
+		out = append(out, h(l.r, fields)...)
+	}
+	return out
+}
+
+// readReplica: a select gave a row of the replica.
+func (m *monitors) readReplica(em *emitter, t *table, n *node, get func(string) value, at ir.Expr) []ir.Stmt {
+	var out []ir.Stmt
+	for _, h := range m.hooks.replica {
+		out = append(out, h(em, t, n, get, at)...)
+	}
+	return out
 }

@@ -28,12 +28,17 @@ type process struct {
 	byVar   map[*ast.Var][]*slot
 	trigger trigger
 
-	run     *ir.Var // token of the run, if somebody reads my_run
-	stalled *ir.Var // stall bit
-	retries map[*node]*ir.Var
-	pending []*pendingMark // effects of the open transaction
-	extra   []*ir.Var      // further variables to clear when a run ends
-	timers  bool           // a run of it can hold a timer
+	run       *ir.Var // token of the run, if somebody reads my_run
+	stalled   *ir.Var // stall bit
+	retries   map[*node]*ir.Var
+	pending   []*pendingMark    // effects of the open transaction
+	extra     []*ir.Var         // further variables to clear when a run ends
+	driver    map[*node]*ir.Var // repeats of a hidden retry layer
+	ages      []*ageTimer
+	cutOff    map[*ast.Resource]*ir.Var // its connection is gone
+	ownRows   []ownRow
+	snapOpen  *ir.Var // the open transaction has its snapshot
+	readMarks []*readMark
 }
 
 // end is the node "the end of the run".

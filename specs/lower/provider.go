@@ -91,6 +91,9 @@ func (x *method) arg(f *ast.Field) *ast.Field {
 func (x *method) makeLedger(fields []*ast.Field, lag, final bool) {
 	lw := x.pr.lw
 	x.ledger = x.records(x.pr.r.Name+" record", fields)
+	if k := x.m.Keeps; k != nil && !k.None {
+		x.ledger.timed(k)
+	}
 	if lag {
 		x.visible = lw.variable(&ir.Var{Name: x.pr.r.Name + " record visible", Index: []ir.Index{x.ledger.over}, Type: ir.Type{Kind: ir.Bool}})
 		x.ledger.extra = append(x.ledger.extra, x.visible)
@@ -222,7 +225,7 @@ func (x *method) execute(args map[string]value) []ir.Stmt {
 			return eq
 		})
 	}
-	record := x.ledger.insert(cells, func(at ir.Expr) []ir.Stmt { return nil })
+	record := x.ledger.insert(cells, func(at ir.Expr) []ir.Stmt { return x.ledger.startTimed(at) })
 	if x.m.DedupBy != nil {
 		return when(or(known, x.refuses(args)), nil, append(work, record...))
 	}
@@ -421,6 +424,16 @@ func (pr *provider) environment() {
 	}
 }
 
+// keyNotReused: the spec assumes that no key is used again once it is forgotten.
+func (x *method) keyNotReused() bool {
+	for _, a := range x.pr.lw.spec.Assume {
+		if a.Kind == ast.AssumeKeyNotReused && a.Method == x.m {
+			return true
+		}
+	}
+	return false
+}
+
 func (x *method) executesLate() {
 	if x.pending == nil {
 		return
@@ -453,11 +466,11 @@ func (x *method) becomesVisible() {
 
 // forgets: the provider keeps keys for a time only.
 func (x *method) forgets() {
-	if x.m.Keeps == nil || x.m.Keeps.None || x.ledger == nil {
+	if x.ledger == nil || x.ledger.retention == nil || x.keyNotReused() {
 		return
 	}
 	l := &ir.Local{Name: "record"}
 	x.pr.lw.event(&event{kind: ir.Expiry, name: "key forgotten", params: []ir.Param{{Local: l, Over: x.ledger.over}},
-		guard: and(load(x.ledger.used, use(l)), x.pr.lw.mayFire(x.m.Keeps)), body: x.ledger.remove(use(l)),
+		guard: and(load(x.ledger.used, use(l)), x.ledger.mayFire(use(l))), body: x.ledger.remove(use(l)),
 		text: []any{x.pr.r.Name, " forgets a key after ", x.m.Keeps.Name}})
 }

@@ -37,9 +37,8 @@ type queue struct {
 	holders []*messageTrigger
 
 	// monitors
-	ackedOf  map[*ast.Operation]*ir.Var // some message of the operation was acked
-	sentOf   map[*ast.Operation]*ir.Var
 	dedupIDs *table
+	windows  []*replayWindow
 }
 
 func (lw *lowering) makeQueue(r *ast.Resource) {
@@ -59,6 +58,7 @@ func (lw *lowering) makeQueue(r *ast.Resource) {
 	q.makeFields()
 	q.countDeliveries()
 	q.makeDedup()
+	q.makeReplay()
 }
 
 // sentTo says whether messages are added after the start.
@@ -193,10 +193,8 @@ func (q *queue) counted(field string) bool {
 			}
 		}
 	}
-	return q.q.StartsWith != nil && q.ackedRead()
+	return len(q.lw.faultsOn(ast.FaultOperatorReplay, q.r)) > 0
 }
-
-func (q *queue) ackedRead() bool { return false }
 
 // countDeliveries counts them where max_deliveries or a possibility asks.
 func (q *queue) countDeliveries() {
@@ -335,7 +333,7 @@ func (q *queue) store(em *emitter, fields map[string]value) []ir.Stmt {
 		body = append(body, set(q.deliveries, d.at("/i"), at))
 	}
 	out := []ir.Stmt{ir.Put{Pool: q.pool, Slot: l, Body: body}}
-	return out
+	return append(out, q.lw.opensWindows(fields["op"])...)
 }
 
 // fieldValues reads the stored fields of a message.

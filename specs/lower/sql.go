@@ -24,6 +24,10 @@ func (em *emitter) rows(t *table, at ir.Expr, stmts *[]ir.Stmt) scope {
 
 // match is true if the step's where holds for a row the run can see.
 func (em *emitter) match(t *table, s *ast.Step, at ir.Expr) ir.Expr {
+	if sn := em.snapTable(t, s); sn != nil {
+		seen, get := t.old(sn, at, em.me)
+		return and(seen, em.scope(nil).with(func(c *ast.ColumnRef) value { return get(t.refName(c)) }).cond(s.Where))
+	}
 	m := and(t.visible(at, em.reader()), em.rows(t, at, nil).cond(s.Where))
 	if s.Verb == ast.VerbSelect && s.Skip {
 		m = and(m, not(t.locked(at, em.reader())))
@@ -88,7 +92,7 @@ func (em *emitter) insertPlan(n *node) plan {
 	conflict, blocked := em.conflicts(t, s, cells)
 	pl.blocked = blocked
 	pl.outcomes = append(pl.outcomes, &outcome{done: true, guard: not(conflict), do: func(em *emitter) []ir.Stmt {
-		return em.insertRow(t, s)
+		return append(em.ownCommit(s), em.insertRow(t, s)...)
 	}})
 	if isFalse(conflict) {
 		return pl
@@ -131,10 +135,21 @@ func (em *emitter) insertRow(t *table, s *ast.Step) []ir.Stmt {
 		if em.inSQL(s) {
 			in = append(in, set(t.hidden, yes, at), em.own(t, at))
 		}
+		if !em.inSQL(s) {
+			in = append(in, t.startTimed(at)...)
+		}
 		in = append(in, em.leaseAfter(t, s, at, nil)...)
 		in = append(in, em.lw.monitors.wrote(em, t, s, at)...)
 		return in
 	})...)
+}
+
+// ownCommit: outside a block the statement is a commit of its own.
+func (em *emitter) ownCommit(s *ast.Step) []ir.Stmt {
+	if em.inSQL(s) {
+		return nil
+	}
+	return em.lw.beforeCommit(s.Resource)
 }
 
 // own takes the row's lock.
@@ -270,6 +285,7 @@ func (t *table) sameShadow(u *ast.Unique, cells map[string]value, at ir.Expr) ir
 func (em *emitter) upsertConflict(t *table, s *ast.Step, conflict ir.Expr) *outcome {
 	return &outcome{done: true, guard: conflict, text: "it is there already and is overwritten", do: func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
+		out = append(out, em.ownCommit(s)...)
 		cells := em.cells(s, &out)
 		hit := func(at ir.Expr) ir.Expr {
 			c := no
@@ -296,16 +312,30 @@ func (em *emitter) updatePlan(n *node) plan {
 	clash := em.updateConflict(st)
 	pl.outcomes = append(pl.outcomes, &outcome{done: true, guard: and(found, not(clash)), do: func(em *emitter) []ir.Stmt {
 		st := em.statement(n)
-		return st.all(st.match, func(at ir.Expr) []ir.Stmt {
+		return append(em.ownCommit(st.s), st.all(st.match, func(at ir.Expr) []ir.Stmt {
 			var out []ir.Stmt
 			cells := em.newCells(st.t, st.s, at, &out)
 			return append(out, em.setRow(st.t, st.s, at, cells)...)
-		})
+		})...)
 	}})
 	if !isFalse(clash) {
 		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.IfExists, guard: and(found, clash), pure: true, text: "another row has the key"})
 	}
 	pl.outcomes = append(pl.outcomes, em.noRow(n, not(found)))
+	return em.unlessOutdated(pl, st)
+}
+
+// unlessOutdated adds the error `serialization` of a repeatable read
+// transaction that would write or lock a row changed since its snapshot.
+func (em *emitter) unlessOutdated(pl plan, st *statement) plan {
+	bad := em.outdated(st)
+	if isFalse(bad) {
+		return pl
+	}
+	for _, o := range pl.outcomes {
+		o.guard = and(not(bad), o.guard)
+	}
+	pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnError, guard: bad, pure: true, text: "serialization failure: the row was changed since the snapshot"})
 	return pl
 }
 
@@ -383,9 +413,9 @@ func (em *emitter) deletePlan(n *node) plan {
 	pl.blocked = st.waits()
 	pl.outcomes = append(pl.outcomes, &outcome{done: true, guard: found, do: func(em *emitter) []ir.Stmt {
 		st := em.statement(n)
-		return st.all(st.match, func(at ir.Expr) []ir.Stmt { return em.deleteRow(st.t, st.s, at) })
+		return append(em.ownCommit(st.s), st.all(st.match, func(at ir.Expr) []ir.Stmt { return em.deleteRow(st.t, st.s, at) })...)
 	}}, em.noRow(n, not(found)))
-	return pl
+	return em.unlessOutdated(pl, st)
 }
 
 func (em *emitter) deleteRow(t *table, s *ast.Step, at ir.Expr) []ir.Stmt {

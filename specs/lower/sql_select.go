@@ -42,6 +42,9 @@ func (em *emitter) selectPlan(n *node) plan {
 		}()
 	}
 	pl.outcomes = append(pl.outcomes, em.found(n, st), em.nothing(n, st))
+	if s.Lock {
+		return em.unlessOutdated(pl, st)
+	}
 	return pl
 }
 
@@ -63,7 +66,8 @@ func (em *emitter) found(n *node, st *statement) *outcome {
 	}
 	o.do = func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
-		em.bind(s.As, em.p.onlyRead(s.As, st.t.row(place, em.reader())), &out)
+		em.bind(s.As, em.p.onlyRead(s.As, em.rowSeen(st.t, s, place)), &out)
+		out = append(out, em.passRead(s)...)
 		if s.Lock && em.inSQL(s) {
 			out = append(out, em.own(st.t, place))
 		}
@@ -72,15 +76,33 @@ func (em *emitter) found(n *node, st *statement) *outcome {
 	return o
 }
 
+// rowSeen is the row as the statement sees it: a snapshot's, or the newest.
+func (em *emitter) rowSeen(t *table, s *ast.Step, at ir.Expr) value {
+	sn := em.snapTable(t, s)
+	if sn == nil {
+		return t.row(at, em.reader())
+	}
+	_, get := t.old(sn, at, em.me)
+	ls := []leaf{here(yes)}
+	if t.pool == nil && t.key != "" {
+		ls = append(ls, get(t.key).below("."+t.key)...)
+	}
+	for _, c := range t.columns {
+		ls = append(ls, get(c.name).below("."+c.name)...)
+	}
+	return newValue(ls...)
+}
+
 // firstInOrder is true if no other matching row comes before it.
 func (em *emitter) firstInOrder(st *statement, at ir.Expr) ir.Expr {
 	by := st.s.OrderBy
 	if by == nil {
 		return yes
 	}
-	mine := st.t.candidate(at, em.reader())(by)
+	sort := func(at ir.Expr) value { return em.rowSeen(st.t, st.s, at).field(st.t.refName(by)) }
+	mine := sort(at)
 	return not(st.t.some(func(other ir.Expr) ir.Expr {
-		theirs := st.t.candidate(other, em.reader())(by)
+		theirs := sort(other)
 		before := less(ir.Lt, theirs, mine)
 		if st.s.Desc {
 			before = less(ir.Lt, mine, theirs)
@@ -94,7 +116,7 @@ func (em *emitter) nothing(n *node, st *statement) *outcome {
 		if n.step.As != nil {
 			delete(em.env, n.step.As)
 		}
-		return em.lw.monitors.readNone(em, st.t, n)
+		return append(em.passRead(n.step), em.lw.monitors.readNone(em, st.t, n)...)
 	}}
 }
 
@@ -104,7 +126,7 @@ func (em *emitter) countOutcome(n *node) *outcome {
 		l := &ir.Local{Name: st.t.name + " row"}
 		var out []ir.Stmt
 		em.bind(n.step.As, integer(count(l, st.t.over, st.match(use(l))), 0, 1<<20, false), &out)
-		return out
+		return append(out, em.passRead(n.step)...)
 	}}
 }
 

@@ -72,9 +72,6 @@ func (em *emitter) marks(n *node) []ir.Stmt {
 	return out
 }
 
-// begin opens a transaction; it travels with the first statement.
-func (em *emitter) begin(n *node) []ir.Stmt { return nil }
-
 // openTables lists the tables that the process locks in transactions.
 func (p *process) openTables(r *ast.Resource) []*table {
 	var out []*table
@@ -106,7 +103,7 @@ func (em *emitter) commitNow() []ir.Stmt {
 	if em.in == nil {
 		return nil
 	}
-	var out []ir.Stmt
+	out := em.lw.beforeCommit(em.in.step.Resource)
 	for _, t := range em.p.openTables(em.in.step.Resource) {
 		v := t.ownerOf(em.p)
 		out = append(out, t.each(func(at ir.Expr) []ir.Stmt {
@@ -124,6 +121,8 @@ func (em *emitter) commitNow() []ir.Stmt {
 		body = append(body, set(pm.v, none, em.me))
 		out = append(out, when(differ(load(pm.v, em.me), none), body, nil)...)
 	}
+	out = append(out, em.closeSnapshot(em.in.step.Resource)...)
+	out = append(out, em.clearReads(em.in.step)...)
 	out = append(out, em.lw.monitors.committed(em)...)
 	return out
 }
@@ -133,7 +132,7 @@ func (em *emitter) commitRow(t *table, owner *ir.Var, at ir.Expr) []ir.Stmt {
 	var keep []ir.Stmt
 	keep = append(keep, em.lw.monitors.commits(em, t, at)...)
 	if t.hidden != nil {
-		keep = append(keep, set(t.hidden, no, at))
+		keep = append(keep, when(load(t.hidden, at), append([]ir.Stmt{set(t.hidden, no, at)}, t.startTimed(at)...), nil)...)
 	}
 	if t.updated != nil {
 		var copyBack []ir.Stmt
@@ -143,6 +142,7 @@ func (em *emitter) commitRow(t *table, owner *ir.Var, at ir.Expr) []ir.Stmt {
 			}
 		}
 		copyBack = append(copyBack, set(t.updated, no, at))
+		copyBack = append(copyBack, t.changed(at)...)
 		keep = append(keep, when(load(t.updated, at), copyBack, nil)...)
 	}
 	keep = append(keep, set(owner, none, at))
@@ -172,6 +172,8 @@ func (em *emitter) rollback(block *ast.Step) []ir.Stmt {
 		})...)
 	}
 	out = append(out, em.releaseLocks(true)...)
+	out = append(out, em.closeSnapshot(block.Resource)...)
+	out = append(out, em.clearReads(block)...)
 	for _, pm := range em.p.pending {
 		if pm.step.Block == block {
 			out = append(out, set(pm.v, none, em.me))

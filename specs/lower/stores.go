@@ -14,6 +14,7 @@ func (lw *lowering) makeStores() {
 				lw.makeTable(a)
 			}
 			lw.makeLocks(r)
+			lw.makeReplica(r)
 		case ast.KVKind, ast.MemoryKind:
 			lw.makeKV(r)
 		case ast.QueueKind:
@@ -28,6 +29,11 @@ func (lw *lowering) makeStores() {
 		p.makePending()
 		p.makeRetries()
 		p.makeRun()
+		p.makeDriver()
+		p.makeAges()
+		p.makeCutOff()
+		p.makeSnapshots()
+		p.makeReadMarks()
 	}
 }
 
@@ -53,6 +59,9 @@ func (lw *lowering) makeTable(a *ast.Table) {
 	}
 	lw.openColumns(t)
 	lw.makeSequence(t)
+	if k := a.Keeps; k != nil && !k.None {
+		t.timed(k)
+	}
 }
 
 // makePool stores the records of t in a bag of slots.

@@ -36,8 +36,11 @@ type table struct {
 
 	keys      *keying // of a kv stored as an array
 	scratches []keptLeaf
-	extra     []*ir.Var // further variables of a record
-	sequence  *ir.Var   // last id handed out
+	extra     []*ir.Var   // further variables of a record
+	sequence  *ir.Var     // last id handed out
+	retention *timerClass // keeps:, or the window of a queue
+	last      *lastWrites
+	snapshots []*snapshot
 }
 
 // owner is the lock holder among the instances of one process.
@@ -216,7 +219,7 @@ func (t *table) candidate(at ir.Expr, r reader) func(*ast.ColumnRef) value {
 
 // write stores values into the committed columns.
 func (t *table) write(at ir.Expr, cells map[string]value) []ir.Stmt {
-	var out []ir.Stmt
+	out := t.changed(at)
 	for _, c := range t.columns {
 		v, ok := cells[c.name]
 		if !ok {
@@ -256,9 +259,9 @@ func (t *table) insert(cells map[string]value, body func(at ir.Expr) []ir.Stmt) 
 // remove frees a row.
 func (t *table) remove(at ir.Expr) []ir.Stmt {
 	if t.pool != nil {
-		return []ir.Stmt{ir.Drop{Pool: t.pool, Slot: at}}
+		return append(t.forgetSafely(at), ir.Drop{Pool: t.pool, Slot: at})
 	}
-	out := []ir.Stmt{set(t.used, no, at)}
+	out := append(t.changed(at), set(t.used, no, at))
 	reset := func(v *ir.Var) {
 		if v != nil {
 			out = append(out, set(v, num(v.Initial), at))
@@ -282,6 +285,22 @@ func (t *table) remove(at ir.Expr) []ir.Stmt {
 	}
 	for _, v := range t.extra {
 		reset(v)
+	}
+	out = append(out, t.retention.stopped(t.lw, at)...)
+	for _, tm := range t.timers {
+		out = append(out, tm.class.stopped(t.lw, at)...)
+	}
+	return out
+}
+
+// forgetSafely cuts where a row is deleted that an open snapshot still sees:
+// a slot of a pool cannot be kept for it.
+func (t *table) forgetSafely(at ir.Expr) []ir.Stmt {
+	var out []ir.Stmt
+	for _, s := range t.snapshots {
+		l := &ir.Local{Name: s.p.ast.Name}
+		out = append(out, when(exists(l, ir.In(s.p.set), load(s.used, at, use(l))),
+			[]ir.Stmt{ir.Cut{Reason: "a row of " + t.name + " is deleted while a snapshot still has it"}}, nil)...)
 	}
 	return out
 }

@@ -17,8 +17,8 @@ type timer struct {
 	duration *ast.Duration
 	// running: the timer runs for this record; nil: it runs whenever on holds.
 	running *ir.Var
-	holders []owner // the run that holds it, by process
-	on      func(at ir.Expr) ir.Expr
+	holders []owner     // the run that holds it, by process
+	class   *timerClass // its place in the order of durations
 }
 
 func (tm *timer) vars() []*ir.Var {
@@ -74,14 +74,16 @@ func (p *process) awake(me ir.Expr) []ir.Stmt {
 	return []ir.Stmt{set(p.stalled, no, me)}
 }
 
-// releaseTimers: timers of a run that has ended have no holder any more (R16).
-func (em *emitter) releaseTimers() []ir.Stmt { return em.p.releaseTimers(em.me) }
+// releaseTimers: timers of a run that has ended have no holder any more (R16),
+// except where an assumption says that a crashed process starts again before
+// they fire: the restarted instance keeps them.
+func (em *emitter) releaseTimers() []ir.Stmt { return em.p.releaseTimers(em.me, false) }
 
-func (p *process) releaseTimers(me ir.Expr) []ir.Stmt {
+func (p *process) releaseTimers(me ir.Expr, crash bool) []ir.Stmt {
 	var out []ir.Stmt
 	for _, tm := range p.lw.timers {
 		v := tm.holderOf(p)
-		if v == nil {
+		if v == nil || crash && p.backBefore(tm.duration) {
 			continue
 		}
 		out = append(out, tm.t.each(func(at ir.Expr) []ir.Stmt {
@@ -89,6 +91,17 @@ func (p *process) releaseTimers(me ir.Expr) []ir.Stmt {
 		})...)
 	}
 	return out
+}
+
+// backBefore says whether the spec assumes that the downtime of the process is
+// shorter than the duration.
+func (p *process) backBefore(d *ast.Duration) bool {
+	for _, a := range p.lw.spec.Assume {
+		if a.Kind == ast.AssumeDowntime && a.Process == p.ast && a.More == d {
+			return true
+		}
+	}
+	return false
 }
 
 // hold makes the run the holder of a record's timer.
@@ -101,7 +114,8 @@ func (tm *timer) hold(em *emitter, at ir.Expr) []ir.Stmt {
 			out = append(out, set(h.v, none, at))
 		}
 	}
-	return out
+	out = append(out, tm.class.stopped(em.lw, at)...)
+	return append(out, tm.class.started(em.lw, at)...)
 }
 
 func (tm *timer) drop(at ir.Expr) []ir.Stmt {
@@ -109,7 +123,7 @@ func (tm *timer) drop(at ir.Expr) []ir.Stmt {
 	for _, h := range tm.holders {
 		out = append(out, set(h.v, none, at))
 	}
-	return out
+	return append(out, tm.class.stopped(tm.t.lw, at)...)
 }
 
 // holding is a live holder of a timer.
@@ -221,7 +235,7 @@ func (lw *lowering) makeLease(t *table) {
 		return
 	}
 	tm := &timer{t: t, duration: l.Lasts}
-	tm.on = func(at ir.Expr) ir.Expr { return t.leased(at, reader{}) }
+	tm.class = lw.timerClass("lease of "+t.name, l.Lasts, t.over, func(i ir.Expr) ir.Expr { return and(t.there(i), t.leased(i, reader{})) })
 	t.timers = append(t.timers, tm)
 	for _, p := range lw.order {
 		for _, s := range p.ast.All {
@@ -318,12 +332,13 @@ func (lw *lowering) leaseExpiry(t *table) {
 				cells[c.Name] = sc.value(c.Value)
 			}
 		}
-		return append(t.write(at, cells), t.lease.drop(at)...)
+		out := append(lw.beforeCommit(t.ast.Resource), t.write(at, cells)...)
+		return append(out, t.lease.drop(at)...)
 	}
 	committed := t.visible(at, reader{})
 	lw.expiry(&expiring{
 		name: "lease of " + t.name + " ends", params: []ir.Param{{Local: l, Over: t.over}}, lives: lives,
-		guard: and(committed, not(t.locked(at, reader{})), t.leased(at, reader{}), lw.mayFire(t.lease.duration)), body: body,
+		guard: and(committed, not(t.locked(at, reader{})), t.leased(at, reader{}), t.lease.class.mayFire(lw, at)), body: body,
 		late: lw.outlives(ast.AssumeLease, nil, t.ast),
 		text: []any{"the lease of ", t.name, " row ", rowText{t, at}, " expires"},
 	})

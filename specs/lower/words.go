@@ -263,6 +263,8 @@ func (g *glance) text(pieces []any) string {
 			b.WriteString(g.row(x.t, x.at))
 		case messageText:
 			b.WriteString(g.message(x.q, x.m))
+		case logText:
+			b.WriteString(g.value(x.l.value(x.part, x.pos)))
 		case opText:
 			b.WriteString(element(g.lw.opSet(x.o), g.eval(x.e)))
 		case workerText:

@@ -1,0 +1,321 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/relplan/relplan/modelcheck/ir"
+	"github.com/relplan/relplan/specs/ast"
+)
+
+// Isolation above read committed.
+//
+// repeatable_read: plain reads of a transaction see the rows as they were at
+// its first statement. The snapshot is a copy of the columns per instance, kept
+// while the transaction is open. With the postgres profile a write or locking
+// read of a row that a later commit has changed is the error `serialization`;
+// with mysql it acts on the newest version (R4).
+//
+// serializable: a transaction reads what is committed and can commit only if
+// each of its reads gives the same rows now; so it makes no difference that it
+// did not read from its snapshot.
+
+// snapshot is the copy of a table for the transactions of one process.
+type snapshot struct {
+	p    *process
+	used *ir.Var // Bool per row and instance
+	vars map[*ir.Var]*ir.Var
+	// newer: a commit has changed the row since the snapshot (postgres).
+	newer *ir.Var
+}
+
+func repeatable(r *ast.Resource) bool {
+	return r != nil && r.SQL != nil && r.SQL.Isolation == ast.RepeatableRead
+}
+
+func serializable(r *ast.Resource) bool {
+	return r != nil && r.SQL != nil && r.SQL.Isolation == ast.Serializable
+}
+
+// makeSnapshots gives processes with repeatable read transactions their flags
+// and the tables they read their copies.
+func (p *process) makeSnapshots() {
+	for _, s := range p.ast.All {
+		if s.Verb != ast.VerbTransaction || !repeatable(s.Resource) {
+			continue
+		}
+		if p.snapOpen == nil {
+			p.snapOpen = p.perInstance("snapshot", ir.Type{Kind: ir.Bool})
+		}
+		for _, d := range s.Do {
+			if t := p.lw.tables[d.Table]; t != nil && d.Table != nil {
+				t.snapshotFor(p, s.Resource.SQL.Engine != "mysql")
+			}
+		}
+	}
+}
+
+func (t *table) snapshotFor(p *process, errors bool) {
+	if t.snapshotOf(p) != nil {
+		return
+	}
+	ix := []ir.Index{t.over, ir.In(p.set)}
+	v := func(name string, ty ir.Type, initial int) *ir.Var {
+		return t.lw.variable(&ir.Var{Name: name + " in the snapshot of " + p.ast.Name, Index: ix, Type: ty, Initial: initial})
+	}
+	s := &snapshot{p: p, vars: map[*ir.Var]*ir.Var{}}
+	s.used = v(t.name, ir.Type{Kind: ir.Bool}, 0)
+	for _, c := range t.columns {
+		for _, x := range c.vars {
+			s.vars[x] = v(x.Name, x.Type, x.Initial)
+		}
+	}
+	if errors {
+		s.newer = v(t.name+" newer than", ir.Type{Kind: ir.Bool}, 0)
+	}
+	t.snapshots = append(t.snapshots, s)
+}
+
+func (t *table) snapshotOf(p *process) *snapshot {
+	for _, s := range t.snapshots {
+		if s.p == p {
+			return s
+		}
+	}
+	return nil
+}
+
+// openSnapshot runs with the first statement of a transaction.
+func (em *emitter) openSnapshot(n *node) []ir.Stmt {
+	if em.in == nil || em.p.snapOpen == nil || !repeatable(em.in.step.Resource) || !inTransaction(n.step) {
+		return nil
+	}
+	var copyAll []ir.Stmt
+	for _, a := range em.in.step.Resource.SQL.Tables {
+		t := em.lw.tables[a]
+		if t == nil || t.snapshotOf(em.p) == nil {
+			continue
+		}
+		s := t.snapshotOf(em.p)
+		copyAll = append(copyAll, t.each(func(at ir.Expr) []ir.Stmt {
+			seen := t.visible(at, reader{})
+			if t.pool == nil {
+				seen = and(load(t.used, at), seen)
+			}
+			out := []ir.Stmt{set(s.used, yes, at, em.me)}
+			for _, c := range t.columns {
+				for _, x := range c.vars {
+					out = append(out, set(s.vars[x], load(x, at), at, em.me))
+				}
+			}
+			return when(seen, out, nil)
+		})...)
+	}
+	copyAll = append(copyAll, set(em.p.snapOpen, yes, em.me))
+	return when(not(load(em.p.snapOpen, em.me)), copyAll, nil)
+}
+
+// closeSnapshot forgets the copy at the end of a transaction.
+func (em *emitter) closeSnapshot(r *ast.Resource) []ir.Stmt {
+	if em.p.snapOpen == nil || !repeatable(r) {
+		return nil
+	}
+	var out []ir.Stmt
+	for _, a := range r.SQL.Tables {
+		t := em.lw.tables[a]
+		if t == nil || t.snapshotOf(em.p) == nil {
+			continue
+		}
+		s := t.snapshotOf(em.p)
+		out = append(out, t.each(func(at ir.Expr) []ir.Stmt {
+			body := []ir.Stmt{set(s.used, no, at, em.me)}
+			for _, c := range t.columns {
+				for _, x := range c.vars {
+					body = append(body, set(s.vars[x], num(x.Initial), at, em.me))
+				}
+			}
+			if s.newer != nil {
+				body = append(body, set(s.newer, no, at, em.me))
+			}
+			return body
+		})...)
+	}
+	return append(out, set(em.p.snapOpen, no, em.me))
+}
+
+// changed marks a row that a commit changes as newer than the open snapshots.
+func (t *table) changed(at ir.Expr) []ir.Stmt {
+	var out []ir.Stmt
+	for _, s := range t.snapshots {
+		if s.newer == nil {
+			continue
+		}
+		l := &ir.Local{Name: s.p.ast.Name}
+		body := when(load(s.p.snapOpen, use(l)), []ir.Stmt{set(s.newer, yes, at, use(l))}, nil)
+		out = append(out, ir.ForEach{Local: l, Over: ir.In(s.p.set), Body: body})
+	}
+	return out
+}
+
+// snapRow is true where the reader must look at its snapshot: a plain read in a
+// repeatable read transaction, of a row it has not written itself.
+func (em *emitter) snapTable(t *table, s *ast.Step) *snapshot {
+	if t == nil || em.in == nil || s.Verb != ast.VerbSelect || s.Lock || !repeatable(em.in.step.Resource) {
+		return nil
+	}
+	return t.snapshotOf(em.p)
+}
+
+// old is a row as the snapshot has it.
+func (t *table) old(s *snapshot, at, me ir.Expr) (seen ir.Expr, get func(name string) value) {
+	open := load(s.p.snapOpen, me)
+	mine := t.mine(at, reader{s.p, me})
+	now := reader{s.p, me}
+	visible := t.visible(at, now)
+	if t.pool == nil {
+		visible = and(load(t.used, at), visible)
+	}
+	fresh := or(not(open), mine)
+	seen = pick(fresh, visible, load(s.used, at, me))
+	get = func(name string) value {
+		if t.pool == nil && name == t.key {
+			return t.get(name, at, now)
+		}
+		c := t.column(name)
+		if c == nil {
+			return value{}
+		}
+		cur := t.get(name, at, now)
+		var ls []leaf
+		for i, pt := range c.parts {
+			ls = append(ls, leaf{pt.key, pt.typ, pick(fresh, cur.at(pt.key), load(s.vars[c.vars[i]], at, me))})
+		}
+		return newValue(ls...)
+	}
+	return seen, get
+}
+
+// outdated is true if a row that the statement would write or lock was changed
+// by a commit after the snapshot: postgres answers with an error (R4).
+func (em *emitter) outdated(st *statement) ir.Expr {
+	if em.in == nil || !inTransaction(st.s) || !repeatable(em.in.step.Resource) {
+		return no
+	}
+	s := st.t.snapshotOf(em.p)
+	if s == nil || s.newer == nil {
+		return no
+	}
+	return st.any(func(at ir.Expr) ir.Expr { return and(st.matchOldOrNew(at), load(s.newer, at, em.me)) })
+}
+
+// matchOldOrNew: the row matches as the snapshot saw it, or as it is now and
+// was in the snapshot.
+func (st *statement) matchOldOrNew(at ir.Expr) ir.Expr {
+	s := st.t.snapshotOf(st.em.p)
+	seen, get := st.t.old(s, at, st.em.me)
+	sc := st.em.scope(nil).with(func(c *ast.ColumnRef) value { return get(st.t.refName(c)) })
+	was := and(seen, sc.cond(st.s.Where))
+	return or(was, and(load(s.used, at, st.em.me), st.match(at)))
+}
+
+// Serializable.
+
+// readMark remembers that a transaction has passed a read, and what it gave.
+type readMark struct {
+	step *ast.Step
+	done *ir.Var
+}
+
+// makeReadMarks gives each plain or locking read of a serializable transaction
+// a flag.
+func (p *process) makeReadMarks() {
+	for _, s := range p.ast.All {
+		if s.Verb == ast.VerbSelect && inTransaction(s) && serializable(s.Resource) && p.lw.tables[s.Table] != nil {
+			v := p.perInstance(fmt.Sprintf("read of line %d", s.Pos.Line), ir.Type{Kind: ir.Bool})
+			p.readMarks = append(p.readMarks, &readMark{s, v})
+		}
+	}
+}
+
+// readUses keeps alive until the commit what is needed to read again.
+func (p *process) readUses(n *node) {
+	if n.kind != commitNode {
+		return
+	}
+	for _, m := range p.readMarks {
+		if m.step.Block != n.step {
+			continue
+		}
+		p.exprUses(n, m.step.Where, "")
+		if m.step.As == nil {
+			continue
+		}
+		// Of the row: that it was there, and what the run reads of it anyway.
+		p.use(n, m.step.As, onlyPresence)
+		for _, s := range p.byVar[m.step.As] {
+			if p.read[s.id] {
+				n.uses[s.id] = true
+			}
+		}
+	}
+}
+
+func (em *emitter) passRead(s *ast.Step) []ir.Stmt {
+	for _, m := range em.p.readMarks {
+		if m.step == s {
+			return []ir.Stmt{set(m.done, yes, em.me)}
+		}
+	}
+	return nil
+}
+
+func (em *emitter) clearReads(block *ast.Step) []ir.Stmt {
+	var out []ir.Stmt
+	for _, m := range em.p.readMarks {
+		if m.step.Block == block {
+			out = append(out, set(m.done, no, em.me))
+		}
+	}
+	return out
+}
+
+// validCommit is true if every read of the transaction gives the same now.
+func (em *emitter) validCommit(n *node) ir.Expr {
+	out := yes
+	for _, m := range em.p.readMarks {
+		if m.step.Block == n.step {
+			out = and(out, or(not(load(m.done, em.me)), em.sameAgain(m.step)))
+		}
+	}
+	return out
+}
+
+func (em *emitter) sameAgain(s *ast.Step) ir.Expr {
+	t := em.lw.tables[s.Table]
+	match := func(at ir.Expr) ir.Expr {
+		used := yes
+		if t.pool == nil {
+			used = load(t.used, at)
+		}
+		return and(used, t.visible(at, reader{}), em.scope(nil).with(t.candidate(at, reader{})).cond(s.Where))
+	}
+	got := em.env[s.As]
+	if s.Count {
+		l := &ir.Local{Name: t.name + " row"}
+		return same(got.at("/i"), count(l, t.over, match(use(l))))
+	}
+	equalRow := func(at ir.Expr) ir.Expr {
+		row := t.row(at, reader{})
+		out := yes
+		for _, l := range got.leaves {
+			if l.key != "?" {
+				out = and(out, same(row.at(l.key), l.e))
+			}
+		}
+		return out
+	}
+	there := t.some(func(at ir.Expr) ir.Expr { return and(match(at), equalRow(at)) })
+	if s.As == nil {
+		return yes
+	}
+	return pick(got.present(), there, not(t.some(match)))
+}
