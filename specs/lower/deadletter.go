@@ -6,9 +6,10 @@ import (
 )
 
 // The operator's replay of a dead letter queue (the fault operator_replay): a
-// message moves back to the queue named by `replay: {to: Q, within: D}`. The
-// window D counts from the moment at which a message of the operation was first
-// stored, not from its burial: that is the horizon a retention must outlive.
+// message moves back to the queue named by `replay: {to: Q, within: D}`. Every
+// delivery of a message happens within D of the moment at which it was first
+// stored: the window is not over while a message waits or is held in Q. That is
+// the horizon which a retention must outlive.
 
 // replayWindow is the timer of one kind of operation.
 type replayWindow struct {
@@ -100,7 +101,7 @@ func (q *queue) replays() {
 		l := &ir.Local{Name: w.o.Name}
 		body := append([]ir.Stmt{set(w.state, num(windowOver), use(l))}, w.class.stopped(q.lw, use(l))...)
 		q.lw.event(&event{kind: ir.Expiry, name: "replay window", params: []ir.Param{{Local: l, Over: ir.In(q.lw.opSet(w.o))}},
-			guard: and(same(load(w.state, use(l)), num(windowOpen)), w.class.mayFire(q.lw, use(l))), body: body,
+			guard: and(same(load(w.state, use(l)), num(windowOpen)), w.class.mayFire(q.lw, use(l)), same(q.lw.messagesOf(to.r, w.o, use(l)), num(0))), body: body,
 			text: []any{"the replay window of ", opText{w.o, use(l)}, " is over"}})
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 // timerClass is the timers of one place.
 type timerClass struct {
+	lw       *lowering
 	name     string
 	duration *ast.Duration
 	over     ir.Index
@@ -29,7 +30,7 @@ type timerClass struct {
 
 // timedClass registers a class of timers.
 func (lw *lowering) timerClass(name string, d *ast.Duration, over ir.Index, running func(i ir.Expr) ir.Expr) *timerClass {
-	c := &timerClass{name: name, duration: d, over: over, running: running, older: map[*timerClass]*ir.Var{}}
+	c := &timerClass{lw: lw, name: name, duration: d, over: over, running: running, older: map[*timerClass]*ir.Var{}}
 	lw.classes = append(lw.classes, c)
 	return c
 }
@@ -215,6 +216,7 @@ func (p *process) ageTimer(v *ast.Var, d *ast.Duration) *ageTimer {
 	a.state = p.perInstance("age of "+v.Name+" over "+d.Name, ir.Type{Kind: ir.Range, Lo: 0, Hi: ageOver})
 	a.class = p.lw.timerClass("age of "+v.Name+" in "+p.ast.Name, d, ir.In(p.set), func(i ir.Expr) ir.Expr { return same(load(a.state, i), num(ageRuns)) })
 	p.ages = append(p.ages, a)
+	p.stallable()
 	return a
 }
 
@@ -249,13 +251,39 @@ func (p *process) stopAges(me ir.Expr) []ir.Stmt {
 	return out
 }
 
-// agesPass: time passes for a run; its own clock, no stall.
+// timePasses decides, where a local step asks for an age, whether the timer has
+// fired by now: a run that works does not pause between its steps, so its own
+// clock moves on while it waits for answers, and the question is when it is
+// asked. (Without this, "not yet too old" could be answered, the key forgotten by
+// the provider, and the call sent all the same: that takes a stall.)
+func (em *emitter) timePasses(e ast.Expr) []ir.Stmt {
+	var out []ir.Stmt
+	ast.Walk(e, func(c ast.Expr) bool {
+		x, ok := c.(*ast.AgeOver)
+		if !ok {
+			return true
+		}
+		r, ok := x.X.(*ast.VarRef)
+		if ok && em.oracle.choose(2) == 1 {
+			a := em.p.ageTimer(r.Var, x.Duration)
+			out = append(out, when(and(same(load(a.state, em.me), num(ageRuns)), a.class.mayFire(em.lw, em.me)), a.fire(em.me), nil)...)
+		}
+		return false
+	})
+	return out
+}
+
+func (a *ageTimer) fire(me ir.Expr) []ir.Stmt {
+	return append([]ir.Stmt{set(a.state, num(ageOver), me)}, a.class.stopped(a.class.lw, me)...)
+}
+
+// agesPass: a stalled run is older when it goes on.
 func (p *process) agesPass() {
 	for _, a := range p.ages {
 		l := &ir.Local{Name: p.ast.Name}
-		body := append([]ir.Stmt{set(a.state, num(ageOver), use(l))}, a.class.stopped(p.lw, use(l))...)
-		p.lw.event(&event{kind: ir.Expiry, name: "age", params: []ir.Param{{Local: l, Over: ir.In(p.set)}},
-			guard: and(same(load(a.state, use(l)), num(ageRuns)), a.class.mayFire(p.lw, use(l))), body: body,
-			text: []any{a.v.Name + " of ", workerText{p, use(l)}, " is older than " + a.d.Name}})
+		p.lw.expiry(&expiring{name: "age", live: &holding{p: p, me: use(l), slow: p.hasSlow()}, params: []ir.Param{{Local: l, Over: ir.In(p.set)}},
+			guard: and(same(load(a.state, use(l)), num(ageRuns)), a.class.mayFire(p.lw, use(l))),
+			body:  func() []ir.Stmt { return a.fire(use(l)) },
+			text:  []any{a.v.Name + " of ", workerText{p, use(l)}, " is older than " + a.d.Name}})
 	}
 }

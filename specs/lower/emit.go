@@ -282,6 +282,15 @@ func (em *emitter) clearAll() []ir.Stmt {
 
 // local executes a local step.
 func (em *emitter) local(n *node) []ir.Stmt {
+	if len(em.p.ages) > 0 && n.step.When != nil {
+		if passes := em.timePasses(n.step.When); len(passes) > 0 {
+			return append(passes, em.decide(n)...)
+		}
+	}
+	return em.decide(n)
+}
+
+func (em *emitter) decide(n *node) []ir.Stmt {
 	s := n.step
 	switch s.Verb {
 	case ast.VerbGo:

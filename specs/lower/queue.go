@@ -198,15 +198,21 @@ func (q *queue) counted(field string) bool {
 
 // countDeliveries counts them where max_deliveries or a possibility asks.
 func (q *queue) countDeliveries() {
-	q.maxCount = q.q.MaxDeliveries
-	for _, p := range q.lw.spec.MustBePossible {
-		if d, ok := p.Body.(ast.DeliveredTimes); ok && d.Queue == q.r {
-			q.maxCount = max(q.maxCount, d.N)
-		}
-	}
+	q.maxCount = q.lw.deliveriesCounted(q.r)
 	if q.maxCount > 0 {
 		q.deliveries = q.variable("deliveries", ir.Type{Kind: ir.Range, Lo: 0, Hi: q.maxCount})
 	}
+}
+
+// deliveriesCounted is how far the deliveries of a message are counted, 0: not.
+func (lw *lowering) deliveriesCounted(r *ast.Resource) int {
+	n := r.Queue.MaxDeliveries
+	for _, p := range lw.spec.MustBePossible {
+		if d, ok := p.Body.(ast.DeliveredTimes); ok && d.Queue == r {
+			n = max(n, d.N)
+		}
+	}
+	return n
 }
 
 // message is a place of the queue: index expressions.

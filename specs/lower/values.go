@@ -327,6 +327,9 @@ func (lw *lowering) flattenAlt(a *ast.Alt, prefix string, opt bool, out map[stri
 		for _, f := range a.Resource.Queue.Fields {
 			fields("."+f.Name, f.Type)
 		}
+		if n := lw.deliveriesCounted(a.Resource); n > 0 {
+			put(".deliveries/i", ir.Type{Kind: ir.Range, Lo: 0, Hi: n})
+		}
 	}
 }
 
