@@ -149,33 +149,54 @@ func (b Backoff) settles(n int64) int64 {
 	return lo
 }
 
-// sumSteps bounds the waits that are added one by one. Beyond it a growing
-// schedule that has not met its cap is taken at its last value: an upper bound
-// for high, and still an honest bound for low, which then stays at the value
-// reached.
-const sumSteps = 1 << 16
+// sumSteps bounds the waits that are added one by one; beyond it a schedule that
+// still grows is summed by its closed form, to the precision of a float64.
+const sumSteps = 4096
 
 // Sum implements [Waits].
 func (b Backoff) Sum(n int64) (low, high time.Duration) {
 	if n < 1 {
 		return 0, 0
 	}
-	until := min(b.settles(n), n+1)
-	var i int64 = 1
-	for ; i < until && i <= sumSteps; i++ {
+	until := b.settles(n) // from here on all waits are equal
+	if until > sumSteps && b.Jitter != Decorrelated {
+		return b.closedSum(min(until-1, n), n)
+	}
+	i := int64(1)
+	for ; i < until && i <= n && low < Max; i++ {
 		l, h := b.Wait(i)
 		low, high = SatAdd(low, l), SatAdd(high, h)
 	}
-	if i > n {
-		return low, high
+	if i > n || low == Max {
+		return low, max(low, high)
 	}
-	l, _ := b.Wait(i)
-	_, h := b.Wait(n)
-	if b.Factor > 0 && b.Factor < 1 && i < until {
-		l, _ = b.Wait(n)
-		_, h = b.Wait(i)
-	}
+	l, h := b.Wait(i)
 	return SatAdd(low, SatMul(l, n-i+1)), SatAdd(high, SatMul(h, n-i+1))
+}
+
+// closedSum sums n waits of which the first k change and the rest is equal:
+//
+//	Base*(Factor^k - 1)/(Factor - 1) + Step*k*(k-1)/2 + (n-k)*c(n)
+func (b Backoff) closedSum(k, n int64) (low, high time.Duration) {
+	m, f := float64(k), b.Factor
+	caps := float64(b.Base) * m
+	if f > 0 && f != 1 {
+		caps = float64(b.Base) * math.Expm1(m*math.Log(f)) / (f - 1)
+	}
+	caps += float64(max(b.Step, 0)) * m * (m - 1) / 2
+	if n > k {
+		caps += float64(n-k) * float64(b.Cap(n))
+	}
+	l, h := 1.0, 1.0
+	switch b.Jitter {
+	case FullJitter:
+		l = 0
+	case EqualJitter:
+		l = 0.5
+	case SpreadJitter:
+		l, h = 1-b.Spread, 1+b.Spread
+	}
+	return scale(1, caps*l), scale(1, caps*h)
 }
 
 // MeanSum returns the expected sum of the first n waits. For [Decorrelated] it

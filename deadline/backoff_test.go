@@ -1,6 +1,7 @@
 package deadline
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -147,13 +148,30 @@ func TestSumAgainstAdding(t *testing.T) {
 	})
 }
 
-func TestLongSumIsBounded(t *testing.T) {
-	b := Backoff{Base: 1, Factor: 1.0000001}
-	low, high := b.Sum(1 << 40)
-	if low <= 0 || high < low {
-		t.Errorf("%v, %v", low, high)
+// TestLongSums: the closed form beyond sumSteps agrees with adding up.
+func TestLongSums(t *testing.T) {
+	for _, b := range []Backoff{
+		{Base: time.Second, Factor: 1.0001},
+		{Base: time.Second, Factor: 1.0001, Max: 2 * time.Second, Jitter: EqualJitter},
+		{Base: time.Millisecond, Step: time.Microsecond, Jitter: FullJitter},
+		{Base: time.Millisecond, Step: time.Microsecond, Max: 20 * time.Millisecond, Jitter: SpreadJitter, Spread: 0.25},
+		{Base: time.Hour, Factor: 0.999},
+	} {
+		var low, high time.Duration
+		for n := int64(1); n <= 30_000; n++ {
+			l, h := b.Wait(n)
+			low, high = low+l, high+h
+			if n%4999 != 0 {
+				continue
+			}
+			gotLow, gotHigh := b.Sum(n)
+			if math.Abs(float64(gotLow-low)) > 1e-9*float64(low)+float64(n) || math.Abs(float64(gotHigh-high)) > 1e-9*float64(high)+float64(n) {
+				t.Errorf("%+v: Sum(%d) = %v, %v; want %v, %v", b, n, gotLow, gotHigh, low, high)
+			}
+		}
 	}
-	if l, _ := b.Sum(1 << 20); l > low {
-		t.Errorf("a longer sum is smaller")
+	b := Backoff{Base: 1, Factor: 1.0000001}
+	if low, high := b.Sum(1 << 40); low != Max || high != Max {
+		t.Errorf("a sum beyond all bounds: %v, %v", low, high)
 	}
 }

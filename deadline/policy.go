@@ -25,6 +25,10 @@ type Policy struct {
 	TimeoutEnds bool
 	// Waits are the pauses between attempts; nil means none.
 	Waits Waits
+	// Hedged: attempts are copies that start every Hedge without waiting for
+	// the ones before to end; Waits do not apply.
+	Hedged bool
+	Hedge  time.Duration
 }
 
 // count is Attempts with its default.
@@ -46,11 +50,25 @@ func (p Policy) Fast() int64 {
 	return p.startsBefore(0, p.Overall)
 }
 
+// Start returns the bounds of the start of attempt k, from 1, when each attempt
+// before it takes the time given.
+func (p Policy) Start(k int64, each time.Duration) (low, high time.Duration) {
+	if p.Hedged {
+		at := SatMul(p.Hedge, k-1)
+		return at, at
+	}
+	low, high = p.waitSum(k - 1)
+	before := SatMul(each, k-1)
+	return SatAdd(before, low), SatAdd(before, high)
+}
+
 // Slow returns the attempts that start when every one hangs until its own limit
 // ends it. Without a per-try limit the first attempt never ends, or takes all
-// of Overall, so it is 1.
+// of Overall, so it is 1. Copies of a hedge start all the same.
 func (p Policy) Slow() int64 {
 	switch {
+	case p.Hedged:
+		return p.Fast()
 	case p.count() == 1, p.TimeoutEnds, p.PerTry == 0:
 		return 1
 	case p.Overall == 0:
@@ -63,11 +81,10 @@ func (p Policy) Slow() int64 {
 // first k-1 waits < limit, and at least 1. When neither time nor waits pass it
 // is the whole count.
 func (p Policy) startsBefore(each, limit time.Duration) int64 {
-	starts := func(k int64) bool {
-		low, _ := p.waitSum(k - 1)
-		return SatAdd(SatMul(each, k-1), low) < limit
-	}
-	return largest(p.count(), starts)
+	return largest(p.count(), func(k int64) bool {
+		low, _ := p.Start(k, each)
+		return low < limit
+	})
 }
 
 // largest returns the largest k in [1, n] for which ok holds, given that ok is
@@ -120,8 +137,8 @@ func (p Policy) unlimitedWorst() (time.Duration, bool) {
 	if p.PerTry == 0 || p.Attempts == Unlimited {
 		return 0, false
 	}
-	_, high := p.waitSum(p.count() - 1)
-	return SatAdd(SatMul(p.PerTry, p.count()), high), true
+	_, high := p.Start(p.count(), p.PerTry)
+	return SatAdd(high, p.PerTry), true
 }
 
 // Horizon returns the time from the first attempt until the last one may still
@@ -129,17 +146,16 @@ func (p Policy) unlimitedWorst() (time.Duration, bool) {
 //
 //	H = sum over i < attempts of (PerTry + the largest wait i)
 //
-// It bounds from below how long the receiver must remember a key. Overall caps
+// or (attempts - 1) * Hedge for a hedge. It bounds from below how long the receiver must remember a key. Overall caps
 // it, because it stops new attempts.
 func (p Policy) Horizon() (time.Duration, bool) {
 	if p.count() == 1 {
 		return 0, true
 	}
-	if p.PerTry == 0 || p.Attempts == Unlimited {
+	if p.PerTry == 0 && !p.Hedged || p.Attempts == Unlimited {
 		return p.Overall, p.Overall > 0
 	}
-	_, high := p.waitSum(p.count() - 1)
-	h := SatAdd(SatMul(p.PerTry, p.count()-1), high)
+	_, h := p.Start(p.count(), p.PerTry)
 	if p.Overall > 0 {
 		h = min(h, p.Overall)
 	}
@@ -151,16 +167,27 @@ func (p Policy) Horizon() (time.Duration, bool) {
 //
 //	(remaining - the largest waits) / attempts
 //
-// false when the waits alone leave nothing, or the attempts have no limit.
+// or remaining - (attempts - 1) * Hedge for a hedge. It is false when the waits
+// alone leave nothing, or the attempts have no limit.
 func (p Policy) PerTryFor(remaining time.Duration) (time.Duration, bool) {
+	_, waits := p.Start(p.count(), 0)
+	starts := Max // when the last attempt must have started
 	if p.Overall > 0 {
-		remaining = min(remaining, p.Overall)
+		starts = p.Overall
+		if !p.StopsOnly {
+			remaining = min(remaining, p.Overall)
+		}
 	}
-	_, waits := p.waitSum(p.count() - 1)
-	if p.Attempts == Unlimited || waits >= remaining {
+	if p.Attempts == Unlimited || waits >= min(remaining, starts) {
 		return 0, false
 	}
-	each := (remaining - waits) / time.Duration(p.count())
+	each := remaining - waits
+	if n := time.Duration(p.count()); !p.Hedged {
+		each /= n
+		if n > 1 && starts != Max {
+			each = min(each, (starts-1-waits)/(n-1))
+		}
+	}
 	return each, each > 0
 }
 
@@ -187,7 +214,7 @@ type Fit struct {
 	Starts, FitsLow, FitsHigh int64
 	// Slots are the first attempts, at most 100.
 	Slots []Slot
-	// Margin is Limit minus the end of the last configured attempt with the
+	// Margin is the time left after the last configured attempt with the
 	// largest waits: negative when something does not fit; 0 when the end has
 	// no bound. See Bounded.
 	Margin time.Duration
@@ -212,14 +239,20 @@ func (p Policy) Fit(remaining time.Duration) Fit {
 	if each == 0 {
 		each = max(f.Limit, 0)
 	}
+	endBy := f.Limit // what only stops new attempts does not cut the running one
+	if p.StopsOnly {
+		endBy = remaining
+	}
 	slot := func(k int64) Slot {
-		low, high := p.waitSum(k - 1)
-		before := SatMul(each, k-1)
-		s := Slot{K: k, StartsLow: SatAdd(before, low), StartsHigh: SatAdd(before, high)}
+		s := Slot{K: k}
+		s.StartsLow, s.StartsHigh = p.Start(k, each)
 		s.EndsLow, s.EndsHigh = SatAdd(s.StartsLow, each), SatAdd(s.StartsHigh, each)
+		if p.PerTry == 0 && p.Hedged { // a copy takes what is left
+			s.EndsLow, s.EndsHigh = max(s.StartsLow, endBy), max(s.StartsHigh, endBy)
+		}
 		s.Starts = s.StartsLow < f.Limit
-		s.FitsLow = s.Starts && s.EndsLow <= f.Limit
-		s.Admit = s.StartsHigh < f.Limit && s.EndsHigh <= f.Limit
+		s.FitsLow = s.Starts && s.EndsLow <= endBy
+		s.Admit = s.StartsHigh < f.Limit && s.EndsHigh <= endBy
 		return s
 	}
 	count := func(ok func(Slot) bool) int64 {
@@ -234,8 +267,8 @@ func (p Policy) Fit(remaining time.Duration) Fit {
 	for k := int64(1); k <= min(f.Configured, maxSlots); k++ {
 		f.Slots = append(f.Slots, slot(k))
 	}
-	if f.Bounded = p.PerTry > 0 && f.Configured != Unlimited; f.Bounded && f.Limit != Max {
-		f.Margin = SatSub(f.Limit, slot(f.Configured).EndsHigh)
+	if f.Bounded = p.PerTry > 0 && f.Configured != Unlimited; f.Bounded && endBy != Max {
+		f.Margin = SatSub(endBy, slot(f.Configured).EndsHigh)
 	}
 	return f
 }

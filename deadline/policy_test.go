@@ -43,6 +43,17 @@ func TestPolicy(t *testing.T) {
 		{"the limit only stops, but the attempts end before", Policy{Attempts: 2, PerTry: s, Overall: 10 * s, StopsOnly: true}, 2, 2, 2 * s, s},
 		{"the limit only stops and an attempt may hang", Policy{Attempts: 2, Overall: s, StopsOnly: true}, 2, 1, noBound, s},
 	}
+	tests = append(tests, []struct {
+		reason         string
+		p              Policy
+		fast, slow     int64
+		worst, horizon time.Duration
+	}{
+		{"a hedge: copies every 50 ms, each of 1 s", Policy{Attempts: 3, PerTry: s, Hedged: true, Hedge: 50 * ms}, 3, 3, 1100 * ms, 100 * ms},
+		{"a hedge has a horizon without a per-try limit", Policy{Attempts: 3, Hedged: true, Hedge: 50 * ms}, 3, 3, noBound, 100 * ms},
+		{"an overall limit stops copies", Policy{Attempts: 5, PerTry: s, Overall: 120 * ms, Hedged: true, Hedge: 50 * ms}, 3, 3, 120 * ms, 120 * ms},
+		{"all copies at once", Policy{Attempts: 3, PerTry: s, Hedged: true}, 3, 3, s, 0},
+	}...)
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			if got := tt.p.Fast(); got != tt.fast {
@@ -84,6 +95,10 @@ func TestFit(t *testing.T) {
 		{"no deadline", Policy{Attempts: 3, PerTry: s}, Max, answer{Max, 3, 3, 3, 0, true}},
 		{"no per-try limit: the first attempt takes everything", Policy{Attempts: 3}, s, answer{s, 1, 1, 1, 0, false}},
 		{"nothing limits anything", Policy{Attempts: 3}, Max, answer{Max, 1, 1, 1, 0, false}},
+		{"what only stops new attempts lets the running one end", Policy{Attempts: 5, PerTry: s, Overall: 1500 * ms, StopsOnly: true}, 3 * s, answer{1500 * ms, 2, 2, 2, -2 * s, true}},
+		{"but not beyond what remains", Policy{Attempts: 5, PerTry: s, Overall: 1500 * ms, StopsOnly: true}, 1800 * ms, answer{1500 * ms, 2, 1, 1, -3200 * ms, true}},
+		{"copies of a hedge overlap", Policy{Attempts: 3, PerTry: s, Hedged: true, Hedge: 400 * ms}, 1500 * ms, answer{1500 * ms, 3, 2, 2, -300 * ms, true}},
+		{"copies without a limit take what is left", Policy{Attempts: 3, Hedged: true, Hedge: 400 * ms}, s, answer{s, 3, 3, 3, 0, false}},
 		{"nothing remains", Policy{Attempts: 3, PerTry: s}, 0, answer{0, 0, 0, 0, -3 * s, true}},
 		{"overdrawn", Policy{Attempts: 1, PerTry: s}, -s, answer{-s, 0, 0, 0, -2 * s, true}},
 		{"nothing remains and no per-try limit", Policy{Attempts: 2}, 0, answer{0, 0, 0, 0, 0, false}},
@@ -188,9 +203,12 @@ func TestPolicyAgainstWalk(t *testing.T) {
 		}
 		remaining := time.Duration(rapid.Int64Range(1, 60).Draw(t, "remaining"))
 		f := p.Fit(remaining)
-		limit, each := remaining, p.PerTry
+		limit, each, endBy := remaining, p.PerTry, remaining
 		if p.Overall > 0 {
 			limit = min(limit, p.Overall)
+		}
+		if !p.StopsOnly {
+			endBy = limit
 		}
 		if each == 0 {
 			each = limit
@@ -201,10 +219,10 @@ func TestPolicyAgainstWalk(t *testing.T) {
 			if low < limit {
 				starts++
 			}
-			if low+each <= limit {
+			if low < limit && low+each <= endBy {
 				fitsLow++
 			}
-			if high+each <= limit {
+			if high < limit && high+each <= endBy {
 				fitsHigh++
 			}
 			l, h := wait(k)

@@ -1,6 +1,7 @@
 package retrytree
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,6 +23,17 @@ type Entry struct {
 	// Margin comes off at every call of Path: time for the answer to travel.
 	Margin time.Duration
 }
+
+// EntryError is a mistake in one entry.
+type EntryError struct {
+	// Index is the position of the entry in the input.
+	Index int
+	// Message says what was found.
+	Message string
+}
+
+// Error implements error.
+func (e *EntryError) Error() string { return e.Message }
 
 // CallDeadline is the time one call has, with the attempts that fit.
 type CallDeadline struct {
@@ -70,7 +82,8 @@ func (a *allowance) tighten(d time.Duration, limit string) {
 // so a callee whose attempts do not fit works for nobody: its caller has given
 // up before. Deadlines are taken as passed on; a call without a per-try limit
 // passes on what it has. There is one entry for every call, grouped by caller in
-// the order of [Graph.Names].
+// the order of [Graph.Names]. Mistakes in the entries are reported together
+// (errors.Join of *EntryError).
 func (g *Graph) PlanDeadlines(entries []Entry) ([]CallDeadline, error) {
 	has := make([]allowance, len(g.nodes))
 	for i := range has {
@@ -78,11 +91,14 @@ func (g *Graph) PlanDeadlines(entries []Entry) ([]CallDeadline, error) {
 	}
 	onPath := map[int32]*Entry{} // calls of paths, for the margin
 	last := map[int32][]*Entry{} // calls of services that call nobody, for the time spent
+	var errs []error
 	for i := range entries {
-		e := &entries[i]
-		if err := g.enter(e, has, onPath, last); err != nil {
-			return nil, err
+		if err := g.enter(&entries[i], has, onPath, last); err != nil {
+			errs = append(errs, &EntryError{Index: i, Message: err.Error()})
 		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
 	out := make([]CallDeadline, len(g.edges))
 	for _, u := range g.order {

@@ -96,6 +96,9 @@ func (l Layer) Policy() deadline.Policy {
 	if l.Unbounded {
 		p.Attempts = deadline.Unlimited
 	}
+	if l.Hedge != nil {
+		p.Hedged, p.Hedge = true, l.Hedge.Delay
+	}
 	return p
 }
 

@@ -135,16 +135,22 @@ func (t timing) fit(remaining time.Duration) EdgeFit {
 // maxFlat bounds the attempts of several layers that are laid out one by one.
 const maxFlat = 1000
 
-// span is one attempt of the innermost layer; it must end by the limits of the
-// layers around it.
-type span struct{ start, end, by time.Duration }
+// span is one attempt of the innermost layer; it must start and end by the
+// limits of the layers around it.
+type span struct{ start, end, startBy, endBy time.Duration }
+
+// within moves a span into an attempt of an outer loop that starts at base.
+func (s span) within(base, startBy, endBy time.Duration) span {
+	return span{deadline.SatAdd(base, s.start), deadline.SatAdd(base, s.end),
+		min(startBy, deadline.SatAdd(base, s.startBy)), min(endBy, deadline.SatAdd(base, s.endBy))}
+}
 
 // spans lays the attempts of nested layers out when each hangs until its limit.
 // length is the time until the caller of the loop has its answer: when a limit
 // forbids a further attempt, the loop still waits until the limit.
 func spans(ps []deadline.Policy, high bool) (out []span, length time.Duration) {
 	p := ps[0]
-	inner, each := []span{{0, p.PerTry, deadline.Max}}, p.PerTry
+	inner, each := []span{{0, p.PerTry, deadline.Max, deadline.Max}}, p.PerTry
 	if each == 0 {
 		inner[0].end, each = deadline.Max, deadline.Max
 	}
@@ -154,37 +160,33 @@ func spans(ps []deadline.Policy, high bool) (out []span, length time.Duration) {
 			each = min(each, p.PerTry)
 		}
 	}
-	by := deadline.Max
+	startBy, endBy := deadline.Max, deadline.Max
 	if p.Overall > 0 {
-		by = p.Overall
+		startBy = p.Overall
+		if !p.StopsOnly {
+			endBy = p.Overall
+		}
 	}
 	for k := int64(1); k <= max(p.Attempts, 1); k++ {
-		low, wait := time.Duration(0), time.Duration(0)
-		if p.Waits != nil {
-			low, wait = p.Waits.Sum(k - 1)
-		}
+		low, base := p.Start(k, each)
 		if !high {
-			wait = low
+			base = low
 		}
-		base := deadline.SatAdd(deadline.SatMul(each, k-1), wait)
-		if base >= by {
-			return out, by
+		if base >= startBy {
+			return out, min(max(length, startBy), endBy)
 		}
-		length = deadline.SatAdd(base, each)
+		length = max(length, deadline.SatAdd(base, each))
+		by := endBy
+		if len(ps) > 1 && p.PerTry > 0 {
+			by = min(by, deadline.SatAdd(base, p.PerTry))
+		}
 		for _, s := range inner {
-			at := span{deadline.SatAdd(base, s.start), deadline.SatAdd(base, s.end), min(by, deadline.SatAdd(base, s.by))}
-			if len(ps) > 1 && p.PerTry > 0 {
-				at.by = min(at.by, deadline.SatAdd(base, p.PerTry))
-			}
-			if at.start < at.by {
+			if at := s.within(base, min(startBy, by), by); at.start < at.startBy {
 				out = append(out, at)
 			}
 		}
 	}
-	if p.StopsOnly {
-		return out, length
-	}
-	return out, min(length, by)
+	return out, min(length, endBy)
 }
 
 // fitLayers is fit for several layers: every attempt of the innermost one is
@@ -194,17 +196,21 @@ func (t timing) fitLayers(remaining time.Duration) EdgeFit {
 	if o := t.policies[0].Overall; o > 0 {
 		e.Limit = min(e.Limit, o)
 	}
+	endBy := e.Limit
+	if t.policies[0].StopsOnly {
+		endBy = remaining
+	}
 	low, _ := spans(t.policies, false)
 	high, _ := spans(t.policies, true)
 	var starts, fitsLow, fitsHigh int64
 	for i, l := range low {
 		s := deadline.Slot{K: int64(i + 1), StartsLow: l.start, EndsLow: l.end, StartsHigh: deadline.Max, EndsHigh: deadline.Max}
 		s.Starts = l.start < e.Limit
-		s.FitsLow = s.Starts && l.end <= min(e.Limit, l.by)
+		s.FitsLow = s.Starts && l.end <= min(endBy, l.endBy)
 		if i < len(high) {
 			h := high[i]
 			s.StartsHigh, s.EndsHigh = h.start, h.end
-			s.Admit = h.start < e.Limit && h.end <= min(e.Limit, h.by)
+			s.Admit = h.start < e.Limit && h.end <= min(endBy, h.endBy)
 		}
 		starts, fitsLow, fitsHigh = starts+bit(s.Starts), fitsLow+bit(s.FitsLow), fitsHigh+bit(s.Admit)
 		if i < maxListed {
@@ -214,8 +220,8 @@ func (t timing) fitLayers(remaining time.Duration) EdgeFit {
 	e.Starts, e.FitsLow, e.FitsHigh = NewCount(starts), NewCount(fitsLow), NewCount(fitsHigh)
 	if w, ok := t.worst(); ok {
 		e.Bounded = true
-		if e.Limit != deadline.Max {
-			e.Margin = deadline.SatSub(e.Limit, w)
+		if endBy != deadline.Max {
+			e.Margin = deadline.SatSub(endBy, w)
 		}
 	}
 	return e

@@ -192,19 +192,20 @@ func (f *File) entries() []retrytree.Entry {
 // planDeadlines carries the deadlines down the graph; a path that is not in it is
 // reported at the deadline.
 func (f *File) planDeadlines(g *retrytree.Graph) ([]retrytree.CallDeadline, error) {
-	var l diag.List
 	entries := f.entries()
-	for i, e := range entries {
-		if _, err := g.PlanDeadlines(entries[i : i+1]); err != nil {
-			for _, d := range f.Deadlines {
-				if d.Name == e.Name {
-					l.Errorf(d.Pos, codeRef, "%v", err)
-				}
-			}
+	calls, err := g.PlanDeadlines(entries)
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return calls, err
+	}
+	var l diag.List
+	for _, e := range joined.Unwrap() {
+		pos := diag.Pos{File: f.Path}
+		var at *retrytree.EntryError
+		if errors.As(e, &at) {
+			pos = f.deadlinePos(entries[at.Index].Name)
 		}
+		l.Errorf(pos, codeRef, "%v", e)
 	}
-	if err := l.Err(); err != nil {
-		return nil, err
-	}
-	return g.PlanDeadlines(entries)
+	return nil, l.Err()
 }

@@ -197,6 +197,8 @@ func deadlineText(c *retrytree.CallDeadline, d *CallDeadlineDoc) string {
 		return "no deadline reaches this call"
 	case fit.Limit <= 0:
 		return fmt.Sprintf("nothing remains: the calls before it may take everything (%s)", c.Limit)
+	case d.Fits && fit.Configured.Unbounded():
+		return fmt.Sprintf("%s attempts fit, then the time is over", fit.FitsHigh)
 	case d.Fits && configured == "1":
 		return "the one attempt fits"
 	case d.Fits:

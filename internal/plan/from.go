@@ -234,7 +234,11 @@ func layerOf(h *retryconfig.Hop) (*readLayer, error) {
 		out.notes = append(out.notes, "the last attempt has no limit of its own")
 	}
 	l.Budget = budgetOf(h.Budget, out)
-	if h.Hedge != nil {
+	switch {
+	case h.PerTryCopies && h.PerTry != nil:
+		l.Hedge = &retrytree.Hedge{Delay: *h.PerTry, Slow: 1}
+		out.notes = append(out.notes, "the per-try limit sends a copy and lets the attempt go on")
+	case h.Hedge != nil:
 		l.Hedge = &retrytree.Hedge{Delay: h.Hedge.Delay, Slow: 1} // how many answers are slow is not in the file: all, an upper bound
 		out.notes = append(out.notes, "hedged: every copy is counted, for the file does not say how many answers are slow")
 	}

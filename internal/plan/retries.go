@@ -31,7 +31,8 @@ type RetryNodeDoc struct {
 	SlowAttempts       *int64   `json:"slow_attempts"` // when every attempt hangs
 	FleetAttempts      *float64 `json:"fleet_attempts"`
 	ExpectedAttempts   *float64 `json:"expected_attempts"`
-	WorstPath          []string `json:"worst_path"`
+	ExpectedHigh       *float64 `json:"expected_attempts_high,omitempty"` // only where the expectation is a lower bound
+	WorstPath          []string `json:"worst_path"`                       // empty for services beyond maxPathNames
 	PathAttempts       *int64   `json:"path_attempts"`
 	UpperBound         bool     `json:"upper_bound,omitempty"`
 }
@@ -122,7 +123,12 @@ func (f *File) retryTree(o TreeOptions) (*retriesResult, error) {
 	return res, res.expect(f, o)
 }
 
+// maxPathNames bounds the names in all worst paths together: in a chain of many
+// thousand services the paths would be far larger than everything else.
+const maxPathNames = 100_000
+
 func (r *retriesResult) fillNodes() {
+	names := 0
 	slow := r.graph.WorstSlow()
 	var fleet []float64
 	if r.graph.HasBudgets() {
@@ -130,7 +136,11 @@ func (r *retriesResult) fillNodes() {
 	}
 	for i, n := range r.worst.Nodes {
 		d := RetryNodeDoc{Name: n.Name, WorstAttempts: wireCount(n.Attempts), WorstAttemptsExact: n.Attempts.String(), SlowAttempts: wireCount(slow.Nodes[i].Attempts),
-			WorstPath: r.worst.Path(i), PathAttempts: wireCount(n.PathAttempts), UpperBound: n.UpperBound}
+			WorstPath: []string{}, PathAttempts: wireCount(n.PathAttempts), UpperBound: n.UpperBound}
+		if names < maxPathNames {
+			d.WorstPath = r.worst.Path(i)
+			names += len(d.WorstPath)
+		}
 		if fleet != nil {
 			d.FleetAttempts = wireFloat(fleet[i])
 		}
@@ -192,6 +202,9 @@ func (r *retriesResult) expect(f *File, o TreeOptions) error {
 			n := &r.doc.Nodes[i]
 			if v := e.Nodes[i].Executions; n.ExpectedAttempts == nil || v > *n.ExpectedAttempts {
 				n.ExpectedAttempts = wireFloat(v)
+				if e.Method == retrytree.Bounded {
+					n.ExpectedHigh = wireFloat(v + e.Left*r.worst.Nodes[i].Attempts.Float64())
+				}
 			}
 		}
 		for j := range r.doc.Edges {
