@@ -45,6 +45,9 @@ type statement struct {
 
 func (em *emitter) statement(n *node) *statement {
 	t := em.lw.tableOf(n.step.Table)
+	if n.step.Table == nil { // select: of a kv looks at its entries
+		t = em.lw.kvs[n.step.Resource]
+	}
 	st := &statement{em: em, t: t, s: n.step}
 	if t != nil {
 		if at, ok := t.direct(n.step.Where, em.scope(nil)); ok {
