@@ -53,8 +53,11 @@ func goDuration(s string, _ bool) (time.Duration, error) {
 
 // decimal reads a number with at most nine decimals as a multiple of unit, exactly.
 func decimal(s string, unit time.Duration) (time.Duration, error) {
+	if len(s) > 40 || strings.ContainsAny(s, "/eEpPxX_") { // an exponent could ask for a number of a million digits
+		return 0, errSpelling
+	}
 	r, ok := new(big.Rat).SetString(s)
-	if !ok || len(s) > 40 || strings.ContainsAny(s, "/eEpPxX_") {
+	if !ok {
 		return 0, errSpelling
 	}
 	r.Mul(r, new(big.Rat).SetInt64(int64(unit)))

@@ -47,7 +47,7 @@ func TestDurationGrammars(t *testing.T) {
 		{timeSpan, "00:60:00", bad}, {protoGrammar, ".1s", 100 * ms}, {protoGrammar, "0.0000000001s", bad}, {isoGrammar, "P1DT2H", 26 * time.Hour},
 		{isoGrammar, "PT", bad}, {isoGrammar, "PT0.2S", 200 * ms}, {nginxGrammar, "1m 30s", 90 * s}, {caddyGrammar, "1d", 24 * time.Hour},
 		{linkerdGrammar, "1d", 24 * time.Hour}, {linkerdGrammar, "0", 0}, {springGrammar, "10S", 10 * s}, {goGrammar, "999999999999h", bad},
-		{secondsGrammar, "99999999999999999999", bad},
+		{secondsGrammar, "99999999999999999999", bad}, {fracSeconds, "1e999999999", bad}, {protoGrammar, "1e999999999s", bad},
 	}
 	for _, tt := range more {
 		d, err := tt.g.parse(tt.text, true)
