@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -155,11 +156,18 @@ func reportFinding(f lint.Finding) reports.Finding {
 	if f.Suppressed != nil {
 		r.Suppressed = f.Suppressed.Reason
 	}
-	if rule, ok := lint.Find(f.Rule); ok {
-		r.Help = rule.Page()
-	}
+	r.Help = rulePages()[f.Rule]
 	return r
 }
+
+// rulePages are the pages of all rules, built once.
+var rulePages = sync.OnceValue(func() map[string]string {
+	out := map[string]string{}
+	for _, r := range lint.Rules {
+		out[r.Code] = r.Page()
+	}
+	return out
+})
 
 // span words a time limit for people.
 func span(d *time.Duration, none string) string {

@@ -38,7 +38,7 @@ var consulReader = &Reader{
 // word gets a field in CamelCase, camelCase or snake_case.
 func word(n *tree.Node, key string) *tree.Node {
 	for _, e := range n.Map() {
-		if canon(e.Key) == canon(key) {
+		if sameName(e.Key, key) {
 			return e.Value
 		}
 	}
@@ -100,7 +100,7 @@ func (in *input) consulRoute(r *tree.Node) {
 
 func containsCanon(list []string, s string) bool {
 	for _, x := range list {
-		if canon(x) == canon(s) {
+		if sameName(x, s) {
 			return true
 		}
 	}

@@ -11,7 +11,40 @@ import (
 type props []tree.Prop
 
 func canon(s string) string {
-	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(s))
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] != '-' && s[i] != '_' {
+			out = append(out, lowerByte(s[i]))
+		}
+	}
+	return string(out)
+}
+
+func lowerByte(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+// sameName compares two names as canon would, without building them.
+func sameName(a, b string) bool {
+	i, j := 0, 0
+	for {
+		for i < len(a) && (a[i] == '-' || a[i] == '_') {
+			i++
+		}
+		for j < len(b) && (b[j] == '-' || b[j] == '_') {
+			j++
+		}
+		if i == len(a) || j == len(b) {
+			return i == len(a) && j == len(b)
+		}
+		if lowerByte(a[i]) != lowerByte(b[j]) {
+			return false
+		}
+		i, j = i+1, j+1
+	}
 }
 
 // hasPrefix reports whether the path starts with the segments, names relaxed; a
@@ -21,7 +54,7 @@ func hasPrefix(path []string, prefix ...string) bool {
 		return false
 	}
 	for i, p := range prefix {
-		if p != "*" && canon(path[i]) != canon(p) {
+		if p != "*" && !sameName(path[i], p) {
 			return false
 		}
 	}
@@ -103,10 +136,14 @@ func (in *input) propDocs() []props {
 
 // anyProp reports a setting below one of the dotted prefixes in any document.
 func (in *input) anyProp(prefixes ...string) bool {
+	split := make([][]string, len(prefixes))
+	for i, p := range prefixes {
+		split[i] = strings.Split(p, ".")
+	}
 	for _, d := range in.propDocs() {
 		for _, x := range d {
-			for _, p := range prefixes {
-				if hasPrefix(x.Path, strings.Split(p, ".")...) {
+			for _, p := range split {
+				if hasPrefix(x.Path, p...) {
 					return true
 				}
 			}

@@ -102,7 +102,7 @@ func (in *input) r4jInstance(h *Hop, d, set, own props) {
 
 func (in *input) r4jUnknown(h *Hop, x tree.Prop) {
 	key := x.Path[0]
-	if key == "-" || slices.ContainsFunc(r4jKeys, func(k string) bool { return canon(k) == canon(key) }) {
+	if key == "-" || slices.ContainsFunc(r4jKeys, func(k string) bool { return sameName(k, key) }) {
 		return
 	}
 	msg := "a retry instance has no setting " + key + ": it is ignored"

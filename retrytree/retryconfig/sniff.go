@@ -94,7 +94,9 @@ func looksJSON(trim []byte) bool {
 // parseYAML reads the documents; the first error refuses the file.
 func parseYAML(name string, src []byte) ([]*tree.Node, error) {
 	var l diag.List
-	docs := yamlx.Parse(name, src, yamlx.Limits{MaxBytes: MaxBytes, MaxNodes: tree.MaxNodes, MaxDepth: tree.MaxDepth}, &l)
+	// without aliases a file has fewer values than bytes: what has many more is a bomb
+	nodes := min(tree.MaxNodes, 10_000+2*len(src))
+	docs := yamlx.Parse(name, src, yamlx.Limits{MaxBytes: MaxBytes, MaxNodes: nodes, MaxDepth: tree.MaxDepth}, &l)
 	if l.HasErrors() {
 		for _, d := range l.Sorted() {
 			if d.Severity == diag.Error {
