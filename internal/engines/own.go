@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/go-sql-driver/mysql"
 )
 
 // ownPrefix starts the name of every database made here; the number of the
@@ -80,9 +82,36 @@ func drop(ctx context.Context, db *DB, name string) error {
 	text := "drop database if exists " + name
 	if db.Kind == Postgres {
 		text += " with (force)"
+	} else if err := disconnect(ctx, db, name); err != nil {
+		return err
 	}
 	_, err := db.ExecContext(ctx, text)
 	return err
+}
+
+// disconnect ends the sessions in a MySQL database: their open transactions
+// would keep it from being dropped.
+func disconnect(ctx context.Context, db *DB, name string) error {
+	rows, err := db.QueryContext(ctx, "select id from information_schema.processlist where db = ?", name)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var ids []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	for _, id := range ids {
+		var gone *mysql.MySQLError
+		if _, err := db.ExecContext(ctx, fmt.Sprintf("kill %d", id)); err != nil && !(errors.As(err, &gone) && gone.Number == 1094) {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // Remaining lists the databases of this process that are still there.

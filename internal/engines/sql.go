@@ -3,7 +3,10 @@ package engines
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"strings"
@@ -13,8 +16,9 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
-	_ "modernc.org/sqlite" // the embedded engine, as driver "sqlite"
+	"modernc.org/sqlite" // the embedded engine, as driver "sqlite"
 )
 
 const interrupt = syscall.SIGINT
@@ -156,4 +160,53 @@ func sqliteVersion() string {
 	var v string
 	_ = db.QueryRow("select sqlite_version()").Scan(&v)
 	return v
+}
+
+// Failure classifies an error of a statement.
+type Failure uint8
+
+// Failures. Lost means that the connection ended before the answer: the
+// statement may or may not have run.
+const (
+	OtherFailure Failure = iota
+	Duplicate            // a unique key is taken
+	Deadlock             // chosen as the victim of a cycle of waits
+	Serialization        // the isolation level refuses
+	LockTimeout          // waited too long for a lock, or would have to wait
+	Lost
+)
+
+// String names the failure as reports do.
+func (f Failure) String() string {
+	return [...]string{"error", "duplicate key", "deadlock", "serialization failure", "lock wait", "connection lost"}[f]
+}
+
+// Classify says what kind of failure err is.
+//
+// Source: PostgreSQL appendix A (SQLSTATE), MySQL server error reference,
+// SQLite result codes.
+func Classify(err error) Failure {
+	var pg *pgconn.PgError
+	var my *mysql.MySQLError
+	var lite *sqlite.Error
+	switch {
+	case errors.As(err, &pg):
+		return map[string]Failure{"23505": Duplicate, "40P01": Deadlock, "40001": Serialization, "55P03": LockTimeout, "57P01": Lost}[pg.Code]
+	case errors.As(err, &my):
+		return map[uint16]Failure{1062: Duplicate, 1586: Duplicate, 1213: Deadlock, 1020: Serialization, 1205: LockTimeout, 3572: LockTimeout}[my.Number]
+	case errors.As(err, &lite):
+		switch code := lite.Code(); {
+		case code == 2067 || code == 1555: // SQLITE_CONSTRAINT_UNIQUE, _PRIMARYKEY
+			return Duplicate
+		case code&0xff == 5 || code&0xff == 6: // SQLITE_BUSY, SQLITE_LOCKED
+			return LockTimeout
+		}
+		return OtherFailure
+	}
+	var n net.Error
+	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.As(err, &n) {
+		return Lost
+	}
+	return OtherFailure
 }
