@@ -31,6 +31,8 @@ var bans = []struct {
 		"a report is filled by others"},
 	{"specs/...", []string{"internal/cli", "internal/plan", "capacity/...", "retrytree/...", "deadline", "github.com/spf13/cobra", "database/sql", "github.com/jackc/pgx/v5", "github.com/redis/go-redis/v9"},
 		"a spec can be checked without engines, calculators or commands"},
+	{"internal/plan", []string{"internal/cli", "github.com/spf13/cobra", "internal/engines"},
+		"a plan runs without the command line and without servers"},
 }
 
 // onlyImporters states who alone may import a package directly.

@@ -100,7 +100,7 @@ func (d *decoder) decodeFaults(v variantNode, o Options) {
 			order = append(order, name)
 			byName[name] = nil
 		}
-		d.overrideBudget(byName, name, o.Faults[name], custom)
+		d.overrideBudget(byName, name, o, custom)
 	}
 	for _, name := range order {
 		d.faults[name] = byName[name]
@@ -108,7 +108,8 @@ func (d *decoder) decodeFaults(v variantNode, o Options) {
 	}
 }
 
-func (d *decoder) overrideBudget(byName map[string][]*ast.Fault, name string, max int, custom map[string]bool) {
+func (d *decoder) overrideBudget(byName map[string][]*ast.Fault, name string, o Options, custom map[string]bool) {
+	max := o.Faults[name]
 	switch {
 	case max == 0:
 		byName[name] = nil
@@ -125,11 +126,42 @@ func (d *decoder) overrideBudget(byName map[string][]*ast.Fault, name string, ma
 				return
 			}
 		}
-		if known && faultOf[kind].must {
-			d.errorf(diag.Pos{File: d.file}, "RP041", "the fault '%s' needs of:, and the spec does not name it", name)
+		f := &ast.Fault{Pos: d.root.Pos(), Kind: kind, Name: name, Max: max}
+		d.restrict(f, o.FaultsOf[name])
+		if known && faultOf[kind].must && len(f.Tables)+len(f.Resources)+len(f.Processes) == 0 && !d.everything(f) {
+			d.errorf(diag.Pos{File: d.file}, "RP041", "the fault '%s' cannot happen here: the spec has no %s", name, faultOf[kind].what)
 			return
 		}
-		byName[name] = []*ast.Fault{{Pos: d.root.Pos(), Kind: kind, Name: name, Max: max}}
+		byName[name] = []*ast.Fault{f}
+	}
+}
+
+// everything lets a fault of the caller happen to all it can happen to; false
+// if there is nothing.
+func (d *decoder) everything(f *ast.Fault) bool {
+	rule := faultOf[f.Kind]
+	for _, r := range d.spec.Resources {
+		switch {
+		case rule.subject == ofTables && r.SQL != nil:
+			f.Tables = append(f.Tables, r.SQL.Tables...)
+		case rule.subject == ofResources && hasKind(rule.kinds, r.Kind):
+			f.Resources = append(f.Resources, r)
+		}
+	}
+	if rule.subject == ofProcess {
+		f.Processes = append(f.Processes, d.spec.Processes...)
+	}
+	return len(f.Tables)+len(f.Resources)+len(f.Processes) > 0
+}
+
+// restrict limits a fault of the caller to the tables and key spaces it names.
+func (d *decoder) restrict(f *ast.Fault, names []string) {
+	for _, name := range names {
+		if t, ok := d.tables[name]; ok {
+			f.Tables = append(f.Tables, t)
+		} else if r, ok := d.resources[name]; ok {
+			f.Resources = append(f.Resources, r)
+		}
 	}
 }
 

@@ -46,6 +46,9 @@ type Options struct {
 	With map[string]string
 	// Faults are budgets by fault name that replace those of every variant.
 	Faults map[string]int
+	// FaultsOf names the tables or resources that a fault of Faults happens to
+	// where the spec itself does not say.
+	FaultsOf map[string][]string
 }
 
 // Load reads a spec. The diagnostics are sorted; with an error among them the

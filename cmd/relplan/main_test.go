@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -18,11 +19,16 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/script/*.txtar against the real program; set
 // UPDATE_GOLDEN=1 to rewrite the expected outputs.
 func TestScripts(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: os.Getenv("UPDATE_GOLDEN") != "",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("NO_COLOR", "1")
+			e.Setenv("ROOT", root)
 			return nil
 		},
 	})

@@ -46,6 +46,8 @@ protocol can lose or repeat a business effect.`,
 // verbs lists the commands that work; a verb that does not work yet is absent.
 func verbs(f *factory) []*cobra.Command {
 	return []*cobra.Command{
+		newPlan(f),
+		newInit(f),
 		newCapacity(f),
 		newCheck(f),
 		newDeadline(f),

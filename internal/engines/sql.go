@@ -168,11 +168,11 @@ type Failure uint8
 // Failures. Lost means that the connection ended before the answer: the
 // statement may or may not have run.
 const (
-	OtherFailure Failure = iota
-	Duplicate            // a unique key is taken
-	Deadlock             // chosen as the victim of a cycle of waits
-	Serialization        // the isolation level refuses
-	LockTimeout          // waited too long for a lock, or would have to wait
+	OtherFailure  Failure = iota
+	Duplicate             // a unique key is taken
+	Deadlock              // chosen as the victim of a cycle of waits
+	Serialization         // the isolation level refuses
+	LockTimeout           // waited too long for a lock, or would have to wait
 	Lost
 )
 

@@ -11,15 +11,7 @@ import (
 type capacityDocument struct {
 	Schema string `json:"schema"`
 	CapacityDoc
-	Policies []capacityPolicy `json:"policies"`
-}
-
-// capacityPolicy is a policy of the plan that concerns sizes.
-type capacityPolicy struct {
-	Policy string `json:"policy"`
-	Limit  any    `json:"limit"`
-	Value  any    `json:"value"`
-	Pass   bool   `json:"pass"`
+	Policies []PolicyDoc `json:"policies"`
 }
 
 // CapacityReport answers `relplan capacity` for the plan: ok is false when a
@@ -29,7 +21,7 @@ func (f *File) CapacityReport() (r *reports.Report, ok bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	doc := capacityDocument{Schema: "relplan.dev/capacity/v1", CapacityDoc: res.doc, Policies: []capacityPolicy{}}
+	doc := capacityDocument{Schema: "relplan.dev/capacity/v1", CapacityDoc: res.doc, Policies: []PolicyDoc{}}
 	r = &reports.Report{Command: "capacity", Title: "Capacity of " + f.Name}
 	ok = true
 	blocks := res.blocks()
@@ -52,10 +44,7 @@ func (f *File) CapacityReport() (r *reports.Report, ok bool, err error) {
 		if !p.Pass {
 			ok, mark, word, c.Status = false, reports.Bad, "exceeded", reports.Failed
 		}
-		c.Message = fmt.Sprintf("policy %s %s: %v, limit %v", p.Policy, word, p.Value, p.Limit)
-		if limit, isBytes := p.Limit.(int64); isBytes {
-			c.Message = fmt.Sprintf("policy %s %s: %s, limit %s", p.Policy, word, f.Units.text(p.Value.(int64)), f.Units.text(limit))
-		}
+		c.Message = fmt.Sprintf("policy %s %s: %s", p.Policy, word, p.Text)
 		r.Cases = append(r.Cases, c)
 		r.Add(reports.Paragraph{Text: c.Message, Mark: mark})
 	}
@@ -75,21 +64,4 @@ func (r *capacityResult) totalBytes() *big.Int {
 		t.Add(t, new(big.Int).Mul(big.NewInt(one), big.NewInt(1+s.Replicas)))
 	}
 	return t
-}
-
-func (f *File) sizePolicies(res *capacityResult) []capacityPolicy {
-	out := []capacityPolicy{}
-	p := f.Policies
-	if p.MaxTotalBytes.Set {
-		total := res.totalBytes()
-		out = append(out, capacityPolicy{"max_total_bytes", p.MaxTotalBytes.V, clampInt(total), total.Cmp(big.NewInt(p.MaxTotalBytes.V)) <= 0})
-	}
-	if p.MaxUnknown.Set {
-		worst := 0.0
-		for _, u := range res.unknown {
-			worst = max(worst, u.CountHigh)
-		}
-		out = append(out, capacityPolicy{"max_unknown", p.MaxUnknown.V, worst, worst <= p.MaxUnknown.V})
-	}
-	return out
 }

@@ -1,0 +1,211 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/relplan/relplan/internal/diag"
+	"github.com/relplan/relplan/reports"
+	"github.com/relplan/relplan/specs"
+	"github.com/relplan/relplan/specs/ast"
+)
+
+// ProtocolDoc is a check object with the plan's name of the protocol.
+type ProtocolDoc struct {
+	Name string `json:"name"`
+	*specs.VariantVerdict
+}
+
+// protocolResult is one variant of one protocol.
+type protocolResult struct {
+	doc    ProtocolDoc
+	spec   *specs.Spec
+	tree   *ast.Spec
+	blocks []reports.Block
+}
+
+func (p *protocolResult) unknown() bool { return p.doc.Verdict == ast.Unknown }
+
+// asExpected: the verdict is the one its spec expects; without an expectation
+// every promise must hold.
+func (p *protocolResult) asExpected() bool {
+	if p.doc.AsExpected != nil {
+		return *p.doc.AsExpected
+	}
+	return p.doc.Verdict == ast.Holds
+}
+
+// keeps tells whether the protocol has a table or key space of that name.
+func (p *protocolResult) keeps(store string) bool {
+	return slices.ContainsFunc(p.tree.Resources, func(r *ast.Resource) bool {
+		if r.Kind == ast.KVKind && r.Name == store {
+			return true
+		}
+		return r.SQL != nil && slices.ContainsFunc(r.SQL.Tables, func(t *ast.Table) bool { return t.Name == store })
+	})
+}
+
+// protocols checks every protocol of the plan, every variant by itself.
+func (f *File) protocols(ctx context.Context) ([]*protocolResult, error) {
+	var out []*protocolResult
+	var l diag.List
+	for _, p := range f.Protocols {
+		got, err := f.checkProtocol(ctx, p, specs.Options{})
+		if err != nil {
+			l.AddErr(p.Pos, codeValue, err)
+			continue
+		}
+		out = append(out, got...)
+	}
+	return out, l.Err()
+}
+
+func (f *File) checkProtocol(ctx context.Context, p *Protocol, o specs.Options) ([]*protocolResult, error) {
+	name, src, err := f.protocolSource(p)
+	if err != nil {
+		return nil, err
+	}
+	o.With = map[string]string{}
+	for k, v := range p.With {
+		o.With[k] = v.V
+	}
+	spec, ds := specs.LoadWith(name, src, o)
+	if spec == nil {
+		return nil, &diag.Err{Diagnostics: ds}
+	}
+	check := specs.CheckOptions{TimeLimit: protocolTime, Command: commandOf(name, o.Faults)}
+	if p.Variant.Set {
+		if spec.Variant(p.Variant.V) == nil {
+			return nil, diag.New(p.Variant.Pos, "%s has no variant '%s'", name, p.Variant.V)
+		}
+		check.Variants = []string{p.Variant.V}
+	}
+	v, err := spec.Check(ctx, check)
+	if err != nil {
+		return nil, err
+	}
+	var out []*protocolResult
+	for _, vv := range v.Variants {
+		out = append(out, &protocolResult{doc: ProtocolDoc{p.Name, vv}, spec: spec, tree: spec.Variant(vv.Name())})
+	}
+	return out, nil
+}
+
+// protocolSource is the text of the spec file of a protocol.
+func (f *File) protocolSource(p *Protocol) (name string, src []byte, err error) {
+	if p.Pattern.Set {
+		return "", nil, diag.New(p.Pattern.Pos, "no pattern '%s' in the library, expected spec: FILE", p.Pattern.V)
+	}
+	if src, err = f.readFile(p.Spec); err != nil {
+		return "", nil, diag.New(p.Spec.Pos, "%v", err)
+	}
+	return f.pathOf(p.Spec.V), src, nil
+}
+
+// commandOf is the command that checks the protocol by itself.
+func commandOf(file string, faults map[string]int) string {
+	cmd := "relplan check " + file
+	for _, name := range slices.Sorted(maps.Keys(faults)) {
+		cmd += fmt.Sprintf(" --%s %d", strings.ReplaceAll(name, "_", "-"), faults[name])
+	}
+	return cmd
+}
+
+// checkExpiry checks the protocol again with one row of the store allowed to be
+// gone before a delivery comes back, and without any other fault.
+func (f *File) checkExpiry(ctx context.Context, p *protocolResult, store string) (*protocolResult, error) {
+	i := slices.IndexFunc(f.Protocols, func(x *Protocol) bool { return x.Name == p.doc.Name })
+	got, err := f.checkProtocol(ctx, f.Protocols[i], specs.Options{
+		Faults:   expiryFaults(p.doc.Bounds),
+		FaultsOf: map[string][]string{"retention_expires": {store}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range got {
+		if g.doc.Name == p.doc.Name && g.doc.VariantVerdict.Name() == p.doc.VariantVerdict.Name() {
+			if g.doc.Verdict == ast.Broken {
+				g.blocks = append([]reports.Block{
+					reports.Heading{Level: 3, Text: fmt.Sprintf("What a row of `%s` that is gone too early does to protocol %s", store, p.doc.Name), Mark: reports.Bad},
+				}, g.doc.Blocks(specs.RenderOptions{})...)
+			}
+			return g, nil
+		}
+	}
+	return nil, nil
+}
+
+// expiryFaults are one expired row, the redelivery that meets it, and nothing
+// else of what the spec allows.
+func expiryFaults(bounds map[string]int) map[string]int {
+	faults := map[string]int{}
+	for name := range bounds {
+		faults[name] = 0
+	}
+	faults["retention_expires"], faults["redelivery"] = 1, 1
+	return faults
+}
+
+// advice says what is wrong with the protocol.
+func (p *protocolResult) advice() []string {
+	if p.asExpected() {
+		return nil
+	}
+	var broken []string
+	for _, promise := range p.doc.Promises {
+		if promise.Verdict == ast.Broken {
+			broken = append(broken, fmt.Sprintf("%q", promise.Text))
+		}
+	}
+	label := fmt.Sprintf("protocol `%s` (%s)", p.doc.Name, p.doc.File)
+	switch {
+	case len(broken) > 0:
+		return []string{fmt.Sprintf("repair %s: it breaks %s; the shortest history stands below", label, strings.Join(broken, " and "))}
+	case p.unknown():
+		return []string{fmt.Sprintf("%s was not decided: %s", label, strings.Join(p.doc.Limits, "; "))}
+	default:
+		return []string{fmt.Sprintf("%s is %s, not what its spec expects", label, p.doc.Verdict)}
+	}
+}
+
+func protocolBlocks(ps []*protocolResult) []reports.Block {
+	if len(ps) == 0 {
+		return nil
+	}
+	t := reports.Table{Columns: []reports.Column{{Name: "protocol"}, {Name: "verdict"}, {Name: "for"}, {Name: "states", Right: true}}}
+	var after []reports.Block
+	for _, p := range ps {
+		name := p.doc.Name
+		if v := p.doc.VariantVerdict.Name(); v != "" {
+			name += "/" + v
+		}
+		verdict := p.doc.Verdict
+		if p.doc.AsExpected != nil && p.asExpected() {
+			verdict += " (as expected)"
+		}
+		t.Rows = append(t.Rows, []string{name, verdict, boundsText(p.doc.Bounds), fmt.Sprint(p.doc.States)})
+		if !p.asExpected() {
+			after = append(after, p.doc.Blocks(specs.RenderOptions{})...)
+		}
+	}
+	return append([]reports.Block{reports.Heading{Level: 2, Text: "Protocols"}, t}, after...)
+}
+
+// boundsText is "every history with at most 1 crash, 1 redelivery".
+func boundsText(bounds map[string]int) string {
+	if len(bounds) == 0 {
+		return "every history without faults"
+	}
+	names := make([]string, 0, len(bounds))
+	for n := range bounds {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%d %s", bounds[n], n)
+	}
+	return "every history with at most " + strings.Join(names, ", ")
+}

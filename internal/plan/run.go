@@ -1,0 +1,121 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/relplan/relplan/reports"
+)
+
+// Document is the JSON form of a plan's answers.
+type Document struct {
+	Schema      string          `json:"schema"`
+	Plan        string          `json:"plan"`
+	Capacity    *CapacityDoc    `json:"capacity"`
+	Retries     *RetriesDoc     `json:"retries"`
+	Deadlines   []AdmitDoc      `json:"deadlines"`
+	Propagation DeadlinePlanDoc `json:"deadline_plan"`
+	Protocols   []ProtocolDoc   `json:"protocols"`
+	CrossChecks []CrossCheckDoc `json:"cross_checks"`
+	Policies    []PolicyDoc     `json:"policies"`
+}
+
+// Result is the answer to a plan.
+type Result struct {
+	Report *reports.Report
+	// Failed: a policy is broken. Inconclusive: a protocol's verdict is unknown.
+	Failed, Inconclusive bool
+}
+
+// answers is everything computed for a plan, before it becomes a report.
+type answers struct {
+	file        *File
+	capacity    *capacityResult
+	retries     *retriesResult
+	deadlines   []AdmitDoc
+	protocols   []*protocolResult
+	crossChecks []CrossCheckDoc
+	policies    []PolicyDoc
+}
+
+// Run computes every section of the plan; give it its files with UseFiles. The error is a *diag.Err for bad
+// input; a broken policy is no error.
+func (f *File) Run(ctx context.Context) (*Result, error) {
+	a := &answers{file: f}
+	var err error
+	if a.retries, err = f.retries(); err != nil {
+		return nil, err
+	}
+	if a.capacity, err = f.capacity(a.retries.horizonSources()); err != nil {
+		return nil, err
+	}
+	if a.deadlines, err = f.admissions(); err != nil {
+		return nil, err
+	}
+	if a.protocols, err = f.protocols(ctx); err != nil {
+		return nil, err
+	}
+	if a.crossChecks, err = a.check(ctx); err != nil {
+		return nil, err
+	}
+	a.policies = a.judge()
+	return a.result(), nil
+}
+
+func (a *answers) result() *Result {
+	res := &Result{Report: a.report()}
+	for _, p := range a.policies {
+		res.Failed = res.Failed || !p.Pass
+	}
+	for _, p := range a.protocols {
+		res.Inconclusive = res.Inconclusive || p.unknown()
+	}
+	return res
+}
+
+// report lays the answers out for people, worst news first.
+func (a *answers) report() *reports.Report {
+	doc := Document{
+		Schema: "relplan.dev/plan/v1", Plan: a.file.Name,
+		Capacity: &a.capacity.doc, Retries: &a.retries.doc, Deadlines: a.deadlines, Propagation: a.retries.plan,
+		Protocols: []ProtocolDoc{}, CrossChecks: a.crossChecks, Policies: a.policies,
+	}
+	for _, p := range a.protocols {
+		doc.Protocols = append(doc.Protocols, p.doc)
+	}
+	r := &reports.Report{Command: "plan", Title: a.headline(), Data: doc}
+	if todo := a.advice(); len(todo) > 0 {
+		r.Add(reports.Heading{Level: 2, Text: "What to change"}, reports.List{Items: todo, Numbered: true})
+	}
+	if len(a.file.Stores) > 0 || len(a.file.Unknown) > 0 {
+		r.Add(a.capacity.blocks()...)
+	}
+	if len(a.file.Nodes) > 0 {
+		r.Add(a.retries.blocks()...)
+	}
+	if len(a.deadlines) > 0 {
+		r.Add(admissionBlocks(a.deadlines)...)
+	}
+	r.Add(protocolBlocks(a.protocols)...)
+	r.Add(crossCheckBlocks(a.crossChecks)...)
+	r.Add(policyBlocks(a.policies)...)
+	a.findings(r)
+	return r
+}
+
+func (a *answers) headline() string {
+	broken := 0
+	for _, p := range a.policies {
+		if !p.Pass {
+			broken++
+		}
+	}
+	switch {
+	case len(a.policies) == 0:
+		return fmt.Sprintf("Plan %s", a.file.Name)
+	case broken == 0:
+		return fmt.Sprintf("Plan %s: all %d policies hold", a.file.Name, len(a.policies))
+	default:
+		return fmt.Sprintf("Plan %s: %d of %d policies are broken", a.file.Name, broken, len(a.policies))
+	}
+}
