@@ -54,6 +54,7 @@ func verbs(f *factory) []*cobra.Command {
 		newFmt(f),
 		newRetry(f),
 		newSchema(f),
+		newShow(f),
 		newVersion(f),
 	}
 }
