@@ -461,7 +461,8 @@ func ownColour(v, salt uint64) uint64 {
 	return (x ^ x>>32) * 0xd6e8feb86659fd93
 }
 
-// neighbour spreads what a node sees along one edge.
+// neighbour spreads what a node sees along one edge: the colour of the other end
+// plus the label at the start of the edge, minus the label at its end.
 func neighbour(x uint64) uint64 {
 	x = (x ^ x>>32) * 0xbf58476d1ce4e5b9
 	return x ^ x>>29
@@ -476,7 +477,7 @@ func (y *symmetry) round() {
 		e := &y.edges[i]
 		a, b := e.a&63, e.b&63
 		y.sig[a] += neighbour(y.col[b] + e.label)
-		y.sig[b] += neighbour(y.col[a] ^ e.label)
+		y.sig[b] += neighbour(y.col[a] - e.label)
 	}
 	for i := range y.hyper {
 		h := &y.hyper[i]

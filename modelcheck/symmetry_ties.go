@@ -11,19 +11,101 @@ const maxLeaves = 5040
 
 // tieSearch is the scratch memory of breakTies.
 type tieSearch struct {
-	inTree uint64 // nodes whose component is a tree
-	leaves int
-	pos    [maxElements]uint8
+	adj     [maxElements]uint64 // neighbours
+	comps   [maxElements]uint64 // components with edges
+	count   int                 // of comps
+	largest int                 // nodes of the largest component
+	inTree  uint64              // nodes whose component is a tree
+	leaves  int
+	pos     [maxElements]uint8
+	number  [maxElements]uint8 // of each node in the walk of walkTrees
+	node    [maxElements]uint8 // by number
 }
 
 // breakTies finds the representative when elements with edges have equal
 // colours, and leaves it in best.
 func (y *symmetry) breakTies(st []uint64) {
-	y.ties.inTree = y.trees()
+	y.findTrees()
+	if y.touched&^y.ties.inTree == 0 {
+		// one round is done; a tree of n nodes is told apart by n-1
+		for range y.ties.largest - 2 {
+			y.round()
+		}
+		y.walkTrees()
+		y.rankWalked()
+		y.permute(st)
+		copy(y.best, y.out)
+		return
+	}
 	y.ties.leaves = 0
 	y.refine()
 	y.individualise(st)
 	y.pos = y.ties.pos
+}
+
+// walkTrees numbers all nodes: trees by the colour of their first node, the nodes
+// of a tree from there in depth-first order, neighbours by colour. Where colours
+// are equal the order is arbitrary: equal first nodes begin isomorphic trees, and
+// equal neighbours of one node isomorphic branches.
+func (y *symmetry) walkTrees() {
+	t := &y.ties
+	var roots [maxElements]uint64 // colour of the first node, its number in the last bits
+	for i, comp := range t.comps[:t.count] {
+		best := ^uint64(0)
+		for c := comp; c != 0; c &= c - 1 {
+			n := bits.TrailingZeros64(c)
+			best = min(best, y.col[n]&^63|uint64(n))
+		}
+		roots[i] = best
+	}
+	sortSmall(roots[:t.count])
+	var stack, near [maxElements]uint64
+	n := 0
+	var seen uint64
+	for _, root := range roots[:t.count] {
+		stack[0] = root
+		seen |= 1 << (root & 63)
+		for top := 1; top > 0; {
+			top--
+			v := stack[top] & 63
+			t.number[v], t.node[n&63] = uint8(n), uint8(v)
+			n++
+			k := 0
+			for c := t.adj[v] &^ seen; c != 0; c &= c - 1 {
+				u := bits.TrailingZeros64(c)
+				near[k] = y.col[u]&^63 | uint64(u)
+				k++
+			}
+			seen |= t.adj[v]
+			sortSmall(near[:k])
+			for i := k - 1; i >= 0; i-- {
+				stack[top] = near[i]
+				top++
+			}
+		}
+	}
+	for v := range y.nodes {
+		if y.touched>>v&1 == 0 {
+			t.number[v&63], t.node[n&63] = uint8(n), uint8(v)
+			n++
+		}
+	}
+}
+
+// rankWalked orders the elements of each set by colour, equal colours by number.
+func (y *symmetry) rankWalked() {
+	for k := range y.active {
+		a := &y.active[k]
+		c := y.sorted[:a.n]
+		for i := range c {
+			v := (a.base + i) & 63
+			c[i] = y.col[v]&^63 | uint64(y.ties.number[v])
+		}
+		sortSmall(c)
+		for i, v := range c {
+			y.pos[y.ties.node[v&63]&63] = uint8(i)
+		}
+	}
 }
 
 // classes counts the colours.
@@ -104,13 +186,17 @@ func (y *symmetry) firstTie() (at, n int) {
 	return 0, 0
 }
 
-// trees gives the nodes whose component has no cycle.
-func (y *symmetry) trees() uint64 {
-	var adj [maxElements]uint64
+// findTrees finds the components of the graph and which of them have no cycle.
+func (y *symmetry) findTrees() {
+	t := &y.ties
+	adj := &t.adj
+	for i := range y.nodes {
+		adj[i&63] = 0
+	}
 	for i := range y.edges {
 		e := &y.edges[i]
-		adj[e.a] |= 1 << e.b
-		adj[e.b] |= 1 << e.a
+		adj[e.a&63] |= 1 << (e.b & 63)
+		adj[e.b&63] |= 1 << (e.a & 63)
 	}
 	var cyclic uint64
 	for i := range y.hyper {
@@ -121,23 +207,23 @@ func (y *symmetry) trees() uint64 {
 			cyclic |= 1 << n
 		}
 	}
-	var seen, tree uint64
-	for i := range y.nodes {
-		if seen>>i&1 != 0 {
-			continue
-		}
-		comp, ends := uint64(1)<<i, 0
+	t.count, t.largest, t.inTree = 0, 0, 0
+	for left := y.touched; left != 0; {
+		comp, ends := left&-left, 0
 		for todo := comp; todo != 0; {
-			a := adj[bits.TrailingZeros64(todo)]
+			a := adj[bits.TrailingZeros64(todo)&63]
 			todo &= todo - 1
 			ends += bits.OnesCount64(a)
 			todo |= a &^ comp
 			comp |= a
 		}
-		seen |= comp
-		if ends/2 == bits.OnesCount64(comp)-1 && comp&cyclic == 0 {
-			tree |= comp
+		left &^= comp
+		size := bits.OnesCount64(comp)
+		t.comps[t.count&63] = comp
+		t.count++
+		t.largest = max(t.largest, size)
+		if ends/2 == size-1 && comp&cyclic == 0 {
+			t.inTree |= comp
 		}
 	}
-	return tree
 }

@@ -106,7 +106,7 @@ func (y *symmetry) roundWord(ne int, touched uint64) {
 		e := &edges[i&63]
 		a, b := e.a&63, e.b&63
 		sig[a] += neighbour(col[b] + e.label)
-		sig[b] += neighbour(col[a] ^ e.label)
+		sig[b] += neighbour(col[a] - e.label)
 	}
 	for t := touched; t != 0; t &= t - 1 {
 		i := bits.TrailingZeros64(t) & 63

@@ -10,6 +10,7 @@ type Inbox struct {
 	shape   modelcheck.Shape
 	actions actionTable
 	setnx   bool
+	late    bool // also acknowledged messages are delivered again
 	m, w    int
 	cShift  int
 	rShift  int
@@ -60,6 +61,15 @@ func NewInbox(messages, workers, crashes, redeliveries int) *Inbox {
 // redeliveries.
 func NewSetnx(messages, workers, crashes, redeliveries int) *Inbox {
 	return newInbox(true, messages, workers, crashes, redeliveries)
+}
+
+// LostAcks gives the protocol in which a redelivery may also bring back a message
+// that was acknowledged (the acknowledgment was lost on the way to disk), as the
+// queues of the protocol language do.
+func (b *Inbox) LostAcks() *Inbox {
+	c := *b
+	c.late = true
+	return &c
 }
 
 func newInbox(setnx bool, m, w, c, r int) *Inbox {
@@ -196,7 +206,7 @@ func (b *Inbox) record(s, rest uint64, m, w int, locked uint64, x *modelcheck.Si
 func (b *Inbox) redeliver(s, held uint64, x *modelcheck.Sink) {
 	for m := range b.m {
 		mo := b.msg + m*msgBits
-		if held>>m&1 != 0 && s>>mo&(bitQ|bitAk) == 0 {
+		if s>>mo&bitQ == 0 && (held>>m&1 != 0 && s>>mo&bitAk == 0 || b.late && s>>mo&bitAk != 0) {
 			x.EmitWord(b.actions.id(kRedeliver, 0, m), s-1<<b.rShift|bitQ<<mo)
 		}
 	}
