@@ -2,6 +2,7 @@ package storage
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sort"
 )
@@ -58,6 +59,9 @@ type pgIndexShape struct {
 	dedup bool
 	// leadSize is the size of a pivot truncated to the leading columns.
 	leadSize int
+	// heapRows is the rows of a heap page: two TIDs count as adjacent when they
+	// lie in one page. 0 = 1.
+	heapRows float64
 }
 
 // pgLeafSim replays insertions against the page split rules of PostgreSQL 15.
@@ -375,10 +379,17 @@ func (s *pgLeafSim) afterNew(l *pgLeaf, pos int, it pgItem, old int) (after, byF
 	if pos == n {
 		return true, true
 	}
-	if prev.seq+1 != it.seq { // heap TIDs are not adjacent
+	if !s.adjacent(prev.seq, it.seq) {
 		return false, false
 	}
 	return true, float64(pos+1)/float64(n+1) > s.shape.fill
+}
+
+// adjacent is _bt_adjacenthtid: one heap page, or the first row of the next one.
+func (s *pgLeafSim) adjacent(low, high uint32) bool {
+	r := math.Max(1, s.shape.heapRows)
+	a, b := math.Floor(float64(low)/r), math.Floor(float64(high)/r)
+	return a == b || (a+1 == b && math.Floor(float64(high-1)/r) == a)
 }
 
 // leafCount returns the number of leaf pages.

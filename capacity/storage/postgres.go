@@ -227,6 +227,7 @@ func pgIndexPart(s *Size, in Input, x pgIndexInput) error {
 	p := planKeys(in.Table, x.ix, in.Order, x.rows)
 	shape.lead = p.lead
 	shape.leadSize = lead
+	shape.heapRows = s.find("rows per heap page")
 	shape.dedup = !x.ix.Unique && !x.ix.Primary
 	if in.State == Rebuilt && p.dup <= 1 {
 		p.order = Order{}
@@ -365,7 +366,7 @@ type pgReplayID struct {
 	sizes             uint64
 	columns, leadSize int
 	lead, dedup       bool
-	fill              float64
+	fill, heapRows    float64
 	plan              string
 	n                 uint64
 }
@@ -384,7 +385,7 @@ func (sh pgIndexShape) sizes() uint64 {
 
 // pgReplay replays n insertions and returns the leaves after half and all.
 func pgReplay(sh pgIndexShape, p keyPlan, n uint64) (half, full float64) {
-	id := pgReplayID{sizes: sh.sizes(), columns: sh.columns, leadSize: sh.leadSize, lead: sh.lead, dedup: sh.dedup, fill: sh.fill, plan: p.id(), n: n}
+	id := pgReplayID{sizes: sh.sizes(), columns: sh.columns, leadSize: sh.leadSize, lead: sh.lead, dedup: sh.dedup, fill: sh.fill, heapRows: math.Round(sh.heapRows), plan: p.id(), n: n}
 	if v, ok := pgReplays.Load(id); ok {
 		r := v.([2]float64)
 		return r[0], r[1]

@@ -143,14 +143,24 @@ func (r *redisSizer) je(request func(int) int, length float64) float64 {
 
 func (r *redisSizer) fixed(n int) float64 { return float64(JemallocSize(n, r.o.Quantum)) }
 
+// Rehashing moves one non-empty bucket (63 % of the old table at load 1) a dict
+// operation, so it ends after this growth beyond the power of two: SADD does one
+// operation, HSET and ZADD look up first, the keyspace is also rehashed by the
+// cron (dict.c, dictRehash).
+const (
+	rehashKeys = 1.25
+	rehashPair = 1.33
+	rehashSet  = 1.65
+)
+
 // buckets returns the bytes of a hash table of n entries and the bytes of the
-// old table while it is being rehashed.
-func buckets(n float64) (table, old float64) {
+// old table while it is being rehashed, up to n = until x a power of two.
+func buckets(n, until float64) (table, old float64) {
 	size := 4.0
 	for size < n {
 		size *= 2
 	}
-	if n > size/2 && n < size/2*1.25 && size > 4 {
+	if n > size/2 && n < size/2*until && size > 4 {
 		old = size / 2 * 8
 	}
 	return size * 8, old
@@ -165,8 +175,8 @@ func (r *redisSizer) put(name string, perRow float64, src string) {
 }
 
 // dict adds the bucket arrays of tables of size n each, count of them.
-func (r *redisSizer) dict(name string, n, count float64) {
-	table, old := buckets(n)
+func (r *redisSizer) dict(name string, n, count, until float64) {
+	table, old := buckets(n, until)
 	r.put(name, table*count/r.n, "8 B x next power of two (dict.c); both tables while rehashing")
 	r.s.High += int64(old * count)
 }
@@ -180,10 +190,10 @@ func (r *redisSizer) strings() {
 	} else {
 		r.put("value", r.fixed(redisObject)+r.je(sds, o.Value), srcRedis)
 	}
-	r.dict("buckets", r.n, 1)
+	r.dict("buckets", r.n, 1, rehashKeys)
 	if o.TTL {
 		r.put("expires dictEntry", r.fixed(redisEntry), srcRedis)
-		r.dict("expires buckets", r.n, 1)
+		r.dict("expires buckets", r.n, 1, rehashKeys)
 	}
 	r.rehashRange()
 }
@@ -191,7 +201,7 @@ func (r *redisSizer) strings() {
 // rehashRange turns the bytes of old tables collected in High into a bound.
 func (r *redisSizer) rehashRange() {
 	if r.s.High > 0 {
-		r.s.High += r.s.Table
+		r.s.High += r.s.Table + r.s.Table/200
 		r.s.Notes = append(r.s.Notes, "just above a power of two: old and new hash tables coexist until the rehash ends; the upper bound has both")
 	}
 }
@@ -219,11 +229,15 @@ func (r *redisSizer) collections() {
 			}
 			r.put("skiplist node", node, "24 + 16 B a level, levels with probability 1/4 (t_zset.c)")
 		}
-		r.dict("buckets", per, count)
+		until := rehashPair
+		if o.Structure == "set" {
+			until = rehashSet
+		}
+		r.dict("buckets", per, count, until)
 	}
 	top := r.fixed(redisEntry) + r.fixed(sds(10)) + r.fixed(redisObject)
 	r.put("outer key", top*count/r.n, "dictEntry, key, object of each collection")
-	r.dict("outer buckets", count, 1)
+	r.dict("outer buckets", count, 1, rehashKeys)
 	r.rehashRange()
 }
 

@@ -151,6 +151,7 @@ func pgPlateau(in Input, st steady) (Size, error) {
 		}
 		p := planKeys(t, x.ix, in.Order, rows)
 		shape.lead, shape.leadSize, shape.dedup, shape.fill = p.lead, lead, !x.ix.Unique && !x.ix.Primary, pgLeafFill
+		shape.heapRows = s.find("rows per heap page")
 		if x.ix.FillFactor > 0 {
 			shape.fill = float64(x.ix.FillFactor) / 100
 		}

@@ -104,6 +104,23 @@ func ColumnType(typ string, d Dialect) (c storage.Column, err error) {
 	return c, nil
 }
 
+// Split returns the statements of src without the semicolons between them.
+func Split(src string, d Dialect) []string {
+	src = strings.TrimPrefix(src, "\ufeff")
+	var out []string
+	start := 0
+	for _, t := range scan("", src, d, &diag.List{}) {
+		if t.kind != eof && (t.kind != punct || t.text != ";") {
+			continue
+		}
+		if s := strings.TrimSpace(src[start:min(t.off, len(src))]); s != "" {
+			out = append(out, s)
+		}
+		start = t.off + 1
+	}
+	return out
+}
+
 // parser is a recursive-descent parser; an error skips to the next statement.
 type parser struct {
 	dialect Dialect

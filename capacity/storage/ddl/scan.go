@@ -26,6 +26,7 @@ type token struct {
 	text string
 	low  string
 	pos  diag.Pos
+	off  int // byte offset in the source
 }
 
 // String is how an error message shows the token.
@@ -113,7 +114,7 @@ func (s *scanner) blank() {
 
 func (s *scanner) next() token {
 	s.blank()
-	t := token{pos: s.pos()}
+	t := token{pos: s.pos(), off: s.at}
 	start := s.at
 	r := s.peek()
 	switch {

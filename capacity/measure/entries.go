@@ -1,0 +1,209 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/relplan/relplan/capacity/storage"
+	"github.com/relplan/relplan/internal/engines"
+)
+
+// ErrNotEmpty is returned for a Redis database that holds keys: its memory could
+// not be told from ours, and nothing of the user's is deleted.
+var ErrNotEmpty = errors.New("the redis database is not empty, name an empty one such as redis://host/9")
+
+// pad makes n bytes that differ from row to row.
+func pad(r uint64, n int) string {
+	var b strings.Builder
+	for k := uint64(0); b.Len() < n; k++ {
+		fmt.Fprintf(&b, "%016x", mix(r*7919+k))
+	}
+	return b.String()[:n]
+}
+
+// Redis loads a case into the database of dsn, which must be empty, and removes
+// the keys afterwards. It compares used_memory over the start.
+func Redis(ctx context.Context, dsn string, c Case, progress func(int64)) (r Result, err error) {
+	rdb, err := engines.OpenRedis(dsn)
+	if err != nil {
+		return r, err
+	}
+	defer rdb.Close()
+	n, err := rdb.DBSize(ctx).Result()
+	if err != nil {
+		return r, err
+	}
+	if n > 0 {
+		return r, ErrNotEmpty
+	}
+	info := func() (map[string]string, error) {
+		text, err := rdb.Info(ctx, "memory").Result()
+		m := map[string]string{}
+		for _, line := range strings.Split(text, "\r\n") {
+			if k, v, ok := strings.Cut(line, ":"); ok {
+				m[k] = v
+			}
+		}
+		return m, err
+	}
+	before, err := info()
+	if err != nil {
+		return r, err
+	}
+	defer func() {
+		if e := rdb.FlushDB(context.WithoutCancel(ctx)).Err(); err == nil {
+			err = e
+		}
+	}()
+	o := *c.Input.Redis
+	c.Input.Redis = &o
+	if o.Quantum == 0 && strings.HasPrefix(before["mem_allocator"], "jemalloc-5.3") { // a system jemalloc
+		o.Quantum = 16
+	}
+	for row := uint64(0); row < uint64(c.Input.Rows); {
+		p := rdb.Pipeline()
+		for range 5000 {
+			if row == uint64(c.Input.Rows) {
+				break
+			}
+			args := redisCommand(&o, row)
+			p.Do(ctx, args...)
+			row++
+		}
+		if _, err := p.Exec(ctx); err != nil {
+			return r, err
+		}
+		if progress != nil {
+			progress(int64(row))
+		}
+	}
+	time.Sleep(300 * time.Millisecond) // incremental rehash goes on in the background
+	rdb.Do(ctx, "CLIENT", "NO-EVICT", "off")
+	after, err := info()
+	if err != nil {
+		return r, err
+	}
+	used := func(m map[string]string) int64 { v, _ := strconv.ParseInt(m["used_memory"], 10, 64); return v }
+	r = Result{Name: c.Name, Order: "any", Rows: c.Input.Rows, Measured: used(after) - used(before)}
+	return predict(r, c)
+}
+
+// redisCommand is the command that adds row r.
+func redisCommand(o *storage.RedisOptions, r uint64) []any {
+	key, value := pad(r, int(o.Key)), pad(r+1<<40, int(o.Value))
+	in := "h:00000000"
+	if o.Per > 0 {
+		in = fmt.Sprintf("h:%08d", r/uint64(o.Per))
+	}
+	switch o.Structure {
+	case "hash":
+		return []any{"HSET", in, key, value}
+	case "set":
+		return []any{"SADD", in, key}
+	case "zset":
+		return []any{"ZADD", in, 1767225600000 + int64(r), key}
+	case "stream":
+		return []any{"XADD", in, "*", "id", key, "va", value}
+	}
+	if o.TTL {
+		return []any{"SET", key, value, "EX", 7776000}
+	}
+	return []any{"SET", key, value}
+}
+
+func predict(r Result, c Case) (Result, error) {
+	s, err := storage.Estimate(c.Input)
+	if err != nil {
+		return r, err
+	}
+	r.Predicted, r.Low, r.High, r.PredictedTable = s.Total, s.Low, s.High, s.Table
+	return r, nil
+}
+
+// NATS loads a case into a stream or bucket of its own and deletes it
+// afterwards. It compares the bytes of messages that the server reports
+// (StreamState.Bytes); state files are not counted.
+func NATS(ctx context.Context, dsn string, c Case, progress func(int64)) (r Result, err error) {
+	nc, err := engines.OpenNATS(dsn)
+	if err != nil {
+		return r, err
+	}
+	defer nc.Close()
+	js, err := nc.JetStream(nats.PublishAsyncMaxPending(2000))
+	if err != nil {
+		return r, err
+	}
+	o := *c.Input.NATS
+	r = Result{Name: c.Name, Order: "any", Rows: c.Input.Rows}
+	stream := "relplan_measure"
+	if c.Input.Engine == storage.NATSKV {
+		o.Bucket = len("measured")
+		c.Input.NATS = &o
+		stream = "KV_measured"
+	}
+	if c.Input.Engine == storage.NATSKV {
+		_, err = js.CreateKeyValue(&nats.KeyValueConfig{Bucket: "measured", Storage: nats.FileStorage})
+	} else {
+		_, err = js.AddStream(&nats.StreamConfig{Name: stream, Subjects: []string{"s.>"}, Storage: nats.FileStorage, Duplicates: time.Second})
+	}
+	if err != nil {
+		return r, err
+	}
+	defer func() {
+		if e := js.DeleteStream(stream); err == nil {
+			err = e
+		}
+	}()
+	if err := publish(ctx, js, c, &o, progress); err != nil {
+		return r, err
+	}
+	info, err := js.StreamInfo(stream)
+	if err != nil {
+		return r, err
+	}
+	r.Measured = int64(info.State.Bytes)
+	if r, err = predict(r, c); err == nil {
+		r.Predicted = r.PredictedTable
+		r.Low, r.High = r.Predicted, r.Predicted
+	}
+	return r, err
+}
+
+func publish(ctx context.Context, js nats.JetStreamContext, c Case, o *storage.NATSOptions, progress func(int64)) error {
+	payload := []byte(pad(1, int(math.Round(o.Payload))))
+	subject := "s." + strings.Repeat("x", max(1, int(o.Subject)-2))
+	for row := range uint64(c.Input.Rows) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		m := &nats.Msg{Subject: subject, Data: payload, Header: nats.Header{}}
+		if c.Input.Engine == storage.NATSKV {
+			m.Subject = "$KV.measured." + pad(row, int(o.Subject))
+			if !o.Put {
+				m.Header.Set("Nats-Expected-Last-Subject-Sequence", "0")
+			}
+		}
+		if o.MsgID > 0 {
+			m.Header.Set("Nats-Msg-Id", pad(row, int(o.MsgID)))
+		}
+		if _, err := js.PublishMsgAsync(m); err != nil {
+			return err
+		}
+		if row%10_000 == 0 && progress != nil {
+			progress(int64(row))
+		}
+	}
+	select {
+	case <-js.PublishAsyncComplete():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
