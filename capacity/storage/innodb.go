@@ -365,6 +365,9 @@ func (b *innoBuilder) fileExtents(used float64) float64 {
 func (b *innoBuilder) steps(used, file float64) {
 	s := b.s
 	low, high := file, file
+	if file <= 32 { // single extents
+		low, high = file-1, file+math.Min(1, 0.12*file-1)
+	}
 	for d := 0.25; d <= 4 && low == file && high == file; d += 0.25 {
 		low, high = b.fileExtents(used-d), b.fileExtents(used+d)
 	}

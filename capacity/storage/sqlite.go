@@ -65,7 +65,11 @@ func liteColumns(t *Table) ([]Column, error) {
 		if c.Mean != 0 || c.Null >= 1 {
 			continue
 		}
-		if c.Mean = liteDefaultMean(c.Type); c.Mean == 0 {
+		c.Mean = liteDefaultMean(c.Type)
+		if strings.HasPrefix(c.Type, "char") && len(c.Args) > 0 { // usually written as declared
+			c.Mean = float64(c.Args[0])
+		}
+		if c.Mean == 0 {
 			return nil, &MissingMeanError{Column: c.Name, Type: "" + c.Type}
 		}
 	}

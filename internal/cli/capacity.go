@@ -44,6 +44,7 @@ a policy on sizes is exceeded.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runCapacity(f, o, cmd, args) },
 	}
 	capacityFlags(c, o)
+	c.AddCommand(newCapacityMeasure(f))
 	return c
 }
 
