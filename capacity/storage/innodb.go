@@ -371,7 +371,7 @@ func (b *innoBuilder) steps(used, file float64) {
 	for d := 0.25; d <= 4 && low == file && high == file; d += 0.25 {
 		low, high = b.fileExtents(used-d), b.fileExtents(used+d)
 	}
-	if high > file {
+	if high > file && file > 32 {
 		low = math.Max(low, file*0.97)
 	}
 	low, high = math.Max(low, file*0.89), math.Min(high, file*1.08)

@@ -10,7 +10,7 @@ import (
 
 const (
 	litePage   = 4096
-	liteSim    = 400_000 // insertions replayed at most
+	liteSim    = 200_000 // insertions replayed at most
 	srcLiteRow = "SQLite file format: record = header of serial types + values; cell = varint lengths + record + 2-byte pointer"
 )
 
