@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/relplan/relplan/deadline"
 )
@@ -106,4 +107,82 @@ func TestPlanDeadlines(t *testing.T) {
 			t.Errorf("%+v: no error", bad)
 		}
 	}
+}
+
+// TestPlanDeadlinesAgainstPaths walks every path from every service that starts
+// with a deadline or without any, and takes the tightest.
+func TestPlanDeadlinesAgainstPaths(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		nodes := genGraph(6).Draw(t, "graph")
+		for i := range nodes {
+			for j := range nodes[i].Calls {
+				c := &nodes[i].Calls[j]
+				c.Layers = []Layer{{Attempts: rapid.Int64Range(1, 3).Draw(t, "attempts"), PerTry: time.Duration(rapid.Int64Range(0, 5).Draw(t, "pertry")),
+					Overall: time.Duration(rapid.Int64Range(0, 12).Draw(t, "overall"))}}
+			}
+		}
+		g, err := Build(nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		budgets := map[string]time.Duration{}
+		var entries []Entry
+		for _, n := range nodes {
+			if rapid.IntRange(0, 2).Draw(t, "entry") == 0 {
+				budgets[n.Name] = time.Duration(rapid.Int64Range(0, 30).Draw(t, "budget"))
+				entries = append(entries, Entry{Name: n.Name, Path: []string{n.Name}, Budget: budgets[n.Name]})
+			}
+		}
+		byName := map[string]*Node{}
+		for i := range nodes {
+			byName[nodes[i].Name] = &nodes[i]
+		}
+		tightest := map[[2]any]time.Duration{}
+		var walk func(name string, has time.Duration)
+		walk = func(name string, has time.Duration) {
+			if b, ok := budgets[name]; ok {
+				has = min(has, b)
+			}
+			n := byName[name]
+			var before time.Duration
+			for j, c := range n.Calls {
+				worst, bounded := c.Layers[0].Policy().Worst()
+				own := before
+				if !n.Parallel && bounded {
+					own += worst * time.Duration(c.copies()-1)
+				}
+				left := has
+				if has != deadline.Max {
+					left -= own
+				}
+				key := [2]any{name, j}
+				if old, ok := tightest[key]; !ok || left < old {
+					tightest[key] = left
+				}
+				next := left
+				if o := c.Layers[0].Overall; o > 0 {
+					next = min(next, o)
+				}
+				if p := c.Layers[0].PerTry; p > 0 {
+					next = min(next, p)
+				}
+				walk(c.To, next)
+				if !n.Parallel && bounded {
+					before += worst * time.Duration(c.copies())
+				}
+			}
+		}
+		for _, n := range nodes {
+			walk(n.Name, deadline.Max)
+		}
+		got, err := g.PlanDeadlines(entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range got {
+			if want := tightest[[2]any{c.From, c.Call}]; c.Remaining != want {
+				t.Fatalf("%s->%s (call %d): %v remain, want %v", c.From, c.To, c.Call, c.Remaining, want)
+			}
+		}
+	})
 }

@@ -141,6 +141,18 @@ func TestRatioBudget(t *testing.T) {
 	if p := Play(tokens, 1000, 4, 0, always(Failed)); p.Attempts > 1000+100+5 || p.Attempts < 1100 {
 		t.Errorf("B1: %d attempts for 1000 calls, want 1100 and up to 5 for the bucket", p.Attempts)
 	}
+	// B1, played: 100 clients, each with its own bucket of 5, f = .5, 200 calls each;
+	// 1 + .1 + the buckets. Brooker's simulation: 22422/20001 = 1.1210.
+	r := rand.New(rand.NewPCG(3, 4))
+	var attempts, total int64
+	for range 100 {
+		client := must[*RatioTokens](t)(NewRatioTokens(PerFirstTry, 0.1, 5))
+		p := Play(client, 200, 4, 0, func(int64, int64) Outcome { return Outcome(r.IntN(2)) })
+		attempts, total = attempts+p.Attempts, total+p.Calls
+	}
+	if got := float64(attempts) / float64(total); math.Abs(got-1.121) > 0.01*1.121 {
+		t.Errorf("B1, 100 clients: %v, want 1.121", got)
+	}
 	if got := math.Pow(capOf(.1), 3); math.Abs(got-1.331) > 1e-9 {
 		t.Errorf("B1: three layers at 10%%: %v, want 1.331", got)
 	}

@@ -155,6 +155,19 @@ func (p *pass) run(g *Graph, root int32, order []int32) {
 	}
 }
 
+// Work is the sum over all services of their worst case times [Node].Cost: how
+// much work one request can cause. With several roots, or behind choices, the
+// services need not reach their worst case together: it is an upper bound.
+func (w *Worst) Work() float64 {
+	sum := 0.0
+	for i := range w.Nodes {
+		if c := w.g.nodes[i].Cost; c > 0 {
+			sum += c * w.Nodes[i].Attempts.Float64()
+		}
+	}
+	return sum
+}
+
 // Find returns the worst case of one service.
 func (w *Worst) Find(name string) (NodeWorst, bool) {
 	i, ok := w.g.index.find(name)

@@ -97,6 +97,13 @@ func TestWorst(t *testing.T) {
 	}
 }
 
+func TestWorstWork(t *testing.T) {
+	w := mustBuild(t, []Node{{Name: "a", Cost: 1, Calls: []Call{To("b", 2)}}, {Name: "b", Cost: 3, Calls: []Call{To("c", 2)}}, {Name: "c", Cost: 0.5}}).Worst()
+	if got := w.Work(); got != 1+2*3+4*0.5 {
+		t.Errorf("work at worst %v, want 9", got)
+	}
+}
+
 // TestA9Spans: worst-case spans 1 + 2*(1+3) = 9, largest fan-out 3.
 func TestA9Spans(t *testing.T) {
 	w := mustBuild(t, []Node{{Name: "gateway", Calls: []Call{To("api", 2)}}, {Name: "api", Calls: []Call{To("db", 3)}}}).Worst()

@@ -17,7 +17,8 @@ type RetriesDoc struct {
 	Nodes     []RetryNodeDoc    `json:"nodes"`
 	Edges     []RetryEdgeDoc    `json:"edges"`
 	Worst     RetryWorstDoc     `json:"worst"`
-	Expected  *RetryExpectedDoc `json:"expected"` // null: the plan gives no failure
+	Expected  *RetryExpectedDoc `json:"expected"`             // null: the plan gives no failure
+	WorstWork *float64          `json:"worst_work,omitempty"` // only where services have a cost
 	Horizons  []HorizonDoc      `json:"horizons"`
 	Deadlines []CallDeadlineDoc `json:"deadlines"`
 	Basis     reports.Basis     `json:"basis"`
@@ -113,6 +114,9 @@ func (f *File) retryTree(o TreeOptions) (*retriesResult, error) {
 	}
 	res.doc = RetriesDoc{Nodes: []RetryNodeDoc{}, Edges: []RetryEdgeDoc{}, Worst: RetryWorstDoc{Path: []string{}}, Horizons: []HorizonDoc{}, Deadlines: res.plan.Calls,
 		Basis: reports.Arithmetic("W(root) = 1; W(v) = sum over calls u -> v of W(u) x fan-out x attempts")}
+	if work := res.worst.Work(); work > 0 {
+		res.doc.WorstWork = wireFloat(work)
+	}
 	res.fillNodes()
 	res.fillEdges(f)
 	res.fillHorizons()
@@ -302,6 +306,9 @@ func (r *retriesResult) sentence() string {
 	}
 	if n.UpperBound {
 		text += " (an upper bound: the alternatives share too many services)"
+	}
+	if work := r.doc.WorstWork; work != nil {
+		text += fmt.Sprintf("; all services together do at most %s of work for it", shortFloat(*work))
 	}
 	return text
 }
