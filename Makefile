@@ -3,15 +3,18 @@
 GO ?= go
 export GOTOOLCHAIN = local
 
-.PHONY: build test test-embedded test-long check fmt-check vet engines bench bench-check fuzz clean
+.PHONY: build test test-embedded test-examples test-long check fmt-check vet engines bench bench-check fuzz clean
 
 build: ## bin/relplan
 	$(GO) build -o bin/relplan ./cmd/relplan
 
-test: engines check ## everything, on every engine
+test: engines check test-examples ## everything, on every engine
 
 test-embedded: ## without servers: what needs one prints NOT_RUN with the reason
 	RELPLAN_ENGINES=embedded $(MAKE) check
+
+test-examples: ## examples that are modules of their own (gRPC)
+	cd examples/admission/grpc && $(GO) vet ./... && $(GO) test ./...
 
 test-long: ## what takes minutes: large state spaces
 	RELPLAN_LONG=1 $(GO) test -timeout 60m ./modelcheck/...

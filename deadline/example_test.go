@@ -1,6 +1,7 @@
 package deadline_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -41,4 +42,41 @@ func ExamplePropagate() {
 	// A: 10s left, believes 10s, give up false
 	// B: 2s left, believes 20s, give up false
 	// C: -3s left, believes 15s, give up true
+}
+
+// A service asks before every attempt; the clock is injected here and is
+// time.Now in production.
+func ExampleBudget_Admit() {
+	now := time.Unix(0, 0)
+	b := deadline.NewBudget(func() time.Time { return now }, 300*time.Millisecond)
+	now = now.Add(150 * time.Millisecond)
+	fmt.Println(b.Admit(context.Background(), 80*time.Millisecond, 150*time.Millisecond))
+	fmt.Println(b.Admit(context.Background(), 0, 150*time.Millisecond))
+	// Output:
+	// attempt does not fit the deadline
+	// <nil>
+}
+
+// Three attempts of 10 s do not fit where four are configured.
+func ExamplePolicy_Fit() {
+	p := deadline.Policy{Attempts: 4, PerTry: 10 * time.Second, Overall: 30 * time.Second, Waits: deadline.Backoff{Base: 2 * time.Second, Factor: 2}}
+	f := p.Fit(deadline.Max)
+	fmt.Printf("%d configured, %d start, %d fit\n", f.Configured, f.Starts, f.FitsHigh)
+	// Output: 4 configured, 3 start, 2 fit
+}
+
+// With 1% of failures and a p99 of 120 ms, two attempts keep a 99.9% target
+// within 300 ms at 1.02 attempts a call.
+func ExampleSuggest() {
+	l, err := deadline.FromPercentiles(deadline.Percentile{P: 0.5, T: 20 * time.Millisecond}, deadline.Percentile{P: 0.9, T: 45 * time.Millisecond},
+		deadline.Percentile{P: 0.99, T: 120 * time.Millisecond}, deadline.Percentile{P: 0.999, T: 400 * time.Millisecond})
+	if err != nil {
+		panic(err)
+	}
+	s, err := deadline.Suggest(deadline.Goal{Deadline: 300 * time.Millisecond, Target: 0.999, Latency: l, Failure: 0.01, MinBackoff: 10 * time.Millisecond})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%d attempts of %v: success %.4f, %.3f attempts a call\n", s.Best.Attempts, s.Best.PerTry, s.Best.Success, s.Best.Amplification)
+	// Output: 2 attempts of 145ms: success 0.9997, 1.017 attempts a call
 }

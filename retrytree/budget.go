@@ -93,6 +93,22 @@ func (b *Budget) Cap(q float64) float64 {
 	return 1 + b.Ratio + floor
 }
 
+// deposits is the number of retries per call that the budget pays for when a
+// share of the calls succeeds. Cap is the number of attempts that spends it.
+func (b *Budget) deposits(success float64) float64 {
+	floor := 0.0
+	if b.Rate > 0 {
+		floor = b.Floor / b.Rate
+	}
+	switch b.Kind {
+	case PerSuccess:
+		return max(b.Ratio*success, floor)
+	case OfActive:
+		return max(b.Ratio/(1-b.Ratio), floor)
+	}
+	return b.Ratio + floor
+}
+
 // WorstCap is the largest Cap over all failure probabilities, and what a total
 // outage leaves: for a per-success budget the load of an outage is 1, but just
 // before it the cap is highest, at 1/(1-r).

@@ -47,7 +47,7 @@ const (
 	NotComputed Method = iota
 	Exact              // exact under the stated assumptions
 	Bounded            // some combinations of domains were left out; see Low and High
-	Approximate        // parallel calls below a Markov-modulated domain
+	Approximate        // parallel calls or budgets beside a Markov-modulated domain; see Notes
 )
 
 // String returns the word used in reports.

@@ -306,6 +306,45 @@ func TestMarkovLimits(t *testing.T) {
 	}
 }
 
+// TestMarkovBudget: with an outage that is forgotten at every wait the hidden
+// state agrees with the closed form, and a played bucket with a hidden state
+// agrees with the balance.
+func TestMarkovBudget(t *testing.T) {
+	const q = 0.2*0.9 + 0.8*0.1
+	wait := deadline.Backoff{Base: time.Second}
+	for _, b := range []*Budget{{Ratio: 0.1}, {Kind: PerSuccess, Ratio: 0.1}, {Kind: OfActive, Ratio: 0.1}, {Ratio: 5}} {
+		nodes := []Node{{Name: "a", Calls: []Call{{To: "b", Layers: []Layer{{Attempts: 4, Waits: wait, Budget: b}}}}}, {Name: "b", Failure: 0.1, Domain: "z"}}
+		e := expect(t, nodes, ExpectOptions{Domains: []Domain{{Name: "z", Outage: 0.2, Out: 0.9, MeanOutage: time.Microsecond}}})
+		attempts, failure := LongRun(q, NewCount(4), b)
+		near(t, fmt.Sprintf("%v: attempts", b.Kind), e.Nodes[1].Executions, attempts, 1e-9)
+		near(t, fmt.Sprintf("%v: success", b.Kind), e.Success, 1-failure, 1e-9)
+		if e.Method != Approximate || len(e.Notes) != 1 {
+			t.Errorf("method %v, notes %q", e.Method, e.Notes)
+		}
+	}
+	d := Domain{Name: "z", Outage: 0.3, Out: 1, MeanOutage: 2 * time.Second}
+	b := &Budget{Ratio: 0.2}
+	nodes := []Node{{Name: "a", Calls: []Call{{To: "b", Layers: []Layer{{Attempts: 4, Waits: wait, Budget: b}}}}}, {Name: "b", Failure: 0.05, Domain: "z"}}
+	e := expect(t, nodes, ExpectOptions{Domains: []Domain{d}})
+	// Clients in states of their own share one bucket, as a fleet would.
+	tokens := must[*RatioTokens](t)(NewRatioTokens(PerFirstTry, 0.2, 10))
+	r := rand.New(rand.NewPCG(5, 6))
+	down := false
+	p := Play(tokens, 400_000, 4, 0, func(_, attempt int64) Outcome {
+		if attempt == 1 {
+			down = r.Float64() < d.Outage
+		} else {
+			down = r.Float64() < d.move(down, true, 1)
+		}
+		if down || r.Float64() < 0.05 {
+			return Failed
+		}
+		return Succeeded
+	})
+	near(t, "attempts, played", float64(p.Attempts)/float64(p.Calls), e.Nodes[1].Executions, 0.005)
+	near(t, "success, played", float64(p.Succeeded)/float64(p.Calls), e.Success, 0.01)
+}
+
 // TestExpectBounded: beyond twelve domains the likeliest combinations are
 // weighed and the rest is a bound that holds.
 func TestExpectBounded(t *testing.T) {

@@ -165,18 +165,7 @@ func (x *expectation) hidden(out []bool, weight float64) {
 		bad[u].addScaled(failed, 1)
 	}
 	load := make([][]float64, len(g.nodes))
-	load[x.root] = make([]float64, m)
-	for s := range m {
-		p := 1.0
-		for i, d := range x.moving {
-			if s>>i&1 == 1 {
-				p *= x.o.Domains[d].Outage
-			} else {
-				p *= 1 - x.o.Domains[d].Outage
-			}
-		}
-		load[x.root][s] = p
-	}
+	load[x.root] = x.meanState()
 	x.out.Success += weight * total(row(load[x.root], oks[x.root]))
 	for _, u := range x.reach {
 		if load[u] == nil {
@@ -202,6 +191,22 @@ func (x *expectation) hidden(out []bool, weight float64) {
 	x.noteHidden()
 }
 
+// meanState is the probability of every combination of the hidden states.
+func (x *expectation) meanState() []float64 {
+	v := make([]float64, 1<<len(x.moving))
+	for s := range v {
+		v[s] = 1
+		for i, d := range x.moving {
+			if s>>i&1 == 1 {
+				v[s] *= x.o.Domains[d].Outage
+			} else {
+				v[s] *= 1 - x.o.Domains[d].Outage
+			}
+		}
+	}
+	return v
+}
+
 // noteHidden says once what the hidden state leaves out.
 func (x *expectation) noteHidden() {
 	if x.out.States > 1 {
@@ -215,15 +220,25 @@ func (x *expectation) noteHidden() {
 			break
 		}
 	}
+	budget, hedge := "", ""
 	for _, u := range x.reach {
 		for j := g.first[u]; j < g.first[u+1]; j++ {
 			for _, l := range x.layers[j] {
-				if l.budget != nil || l.hedge != nil {
-					x.out.Notes = append(x.out.Notes, "budgets and hedging were left out beside Markov-modulated domains: "+g.edgeName(j))
-					return
+				if l.budget != nil && budget == "" {
+					budget = g.edgeName(j)
+				}
+				if l.hedge != nil && hedge == "" {
+					hedge = g.edgeName(j)
 				}
 			}
 		}
+	}
+	if budget != "" {
+		x.out.Method = Approximate
+		x.out.Notes = append(x.out.Notes, "budgets were balanced for calls that begin in the mean state: "+budget)
+	}
+	if hedge != "" {
+		x.out.Notes = append(x.out.Notes, "copies of hedges were taken as retries beside Markov-modulated domains: "+hedge)
 	}
 }
 
@@ -253,21 +268,28 @@ func (x *expectation) loopOp(j int32, ok, bad matrix) callOp {
 			low, high := p.Waits.Wait(k)
 			return (low.Seconds() + high.Seconds()) / 2
 		}
-		op = x.repeat(op, n, mean)
+		if b := c.Layers[i].Budget; b != nil {
+			op = x.budgeted(op, n, mean, b)
+		} else {
+			op, _ = x.repeat(op, n, mean, 1)
+		}
 	}
 	return op
 }
 
-// repeat makes a loop of at most n rounds of an operation.
-func (x *expectation) repeat(one callOp, n int64, wait func(k int64) float64) callOp {
+// repeat makes a loop of at most n rounds of an operation, in which a share of
+// the further rounds is allowed; it also returns the expected rounds by the
+// state they begin in.
+func (x *expectation) repeat(one callOp, n int64, wait func(k int64) float64, allowed float64) (callOp, matrix) {
 	m := one.s.m
-	s, g, r := newMatrix(m), newMatrix(m), identity(m)
+	s, f, g, r := newMatrix(m), newMatrix(m), newMatrix(m), identity(m)
 	lastWait, w := math.NaN(), matrix{}
 	for k := int64(1); ; k++ {
 		g.addScaled(r, 1)
 		s.addScaled(r.mul(one.s), 1)
 		r = r.mul(one.f)
-		if k == n || r.largest() < 1e-18 {
+		if k == n || allowed == 0 || r.largest() < 1e-18 {
+			f.addScaled(r, 1)
 			break
 		}
 		if k == loopTerms {
@@ -276,14 +298,46 @@ func (x *expectation) repeat(one callOp, n int64, wait func(k int64) float64) ca
 				more = math.Inf(1)
 			}
 			g.addScaled(r, more)
+			f.addScaled(r, 1)
 			break
 		}
 		if d := wait(k); d != lastWait {
 			lastWait, w = d, x.motion(d)
 		}
+		f.addScaled(r, 1-allowed)
 		r = r.mul(w)
+		for i := range r.v {
+			r.v[i] *= allowed
+		}
 	}
-	return callOp{s: s, f: r, g: g.mul(one.g)}
+	return callOp{s: s, f: f, g: g.mul(one.g)}, g
+}
+
+// budgeted is repeat under a budget in the long run: the share of retries that
+// is allowed makes deposits and retries equal for calls that begin in the mean
+// state.
+func (x *expectation) budgeted(one callOp, n int64, wait func(k int64) float64, b *Budget) callOp {
+	mean := x.meanState()
+	over := func(allowed float64) (callOp, bool) {
+		op, rounds := x.repeat(one, n, wait, allowed)
+		success := total(row(mean, op.s))
+		return op, total(row(mean, rounds)) > 1+b.deposits(success)
+	}
+	op, tooMany := over(1)
+	if !tooMany {
+		return op
+	}
+	lo, hi := 0.0, 1.0
+	for range 60 {
+		mid := (lo + hi) / 2
+		if _, tooMany := over(mid); tooMany {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	op, _ = over(lo)
+	return op
 }
 
 // walk plays the calls of one execution of u. With start it also reports, for

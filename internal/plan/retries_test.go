@@ -203,6 +203,19 @@ func TestDeadlinePlanOfAChain(t *testing.T) {
 	}
 }
 
+func TestDeadlinePlanWithoutCalls(t *testing.T) {
+	a, err := load(t, "deadlines: {d: {budget: 300ms, spent: 150ms, backoff: 80ms, attempt: 150ms}}\n").DeadlinePlan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc := a.Report.Data.(DeadlinePlanDocument); !a.Failed || len(doc.Calls) != 0 || doc.Admissions[0].ShortByNS != 80e6 {
+		t.Errorf("%+v", doc)
+	}
+	if _, err := load(t, "").DeadlinePlan(); err == nil || !strings.Contains(err.Error(), "the plan has no calls") {
+		t.Errorf("nothing at all: %v", err)
+	}
+}
+
 func TestDeadlinePlanFromLatency(t *testing.T) {
 	f := load(t, `
 calls:

@@ -89,12 +89,15 @@ func (f *File) RetryTree(o TreeOptions) (*Answer, error) {
 
 // DeadlinePlan carries the deadlines down the call graph.
 func (f *File) DeadlinePlan() (*Answer, error) {
-	if err := f.needCalls(); err != nil {
-		return nil, err
-	}
-	res, err := f.retryTree(TreeOptions{})
-	if err != nil {
-		return nil, err
+	res := &retriesResult{plan: DeadlinePlanDoc{Calls: []CallDeadlineDoc{}, Basis: reports.Arithmetic("admit iff spent + backoff + attempt <= budget")}}
+	if len(f.Nodes) > 0 || len(f.Deadlines) == 0 { // deadlines alone are admitted or not
+		err := f.needCalls()
+		if err == nil {
+			res, err = f.retryTree(TreeOptions{})
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	all, err := f.admissions()
 	if err != nil {
@@ -109,7 +112,9 @@ func (f *File) DeadlinePlan() (*Answer, error) {
 	doc := DeadlinePlanDocument{Schema: "relplan.dev/deadline-plan/v1", Plan: f.Name, DeadlinePlanDoc: res.plan, Admissions: admissions}
 	r := &reports.Report{Command: "deadline plan", Title: "Deadlines of " + f.Name, Data: doc}
 	out := &Answer{Report: r}
-	r.Add(res.plan.blocks()...)
+	if len(res.plan.Calls) > 0 {
+		r.Add(res.plan.blocks()...)
+	}
 	if len(admissions) > 0 {
 		r.Add(reports.Heading{Level: 2, Text: "Admissions"})
 		r.Add(admissionBlocks(admissions)[1:]...)
