@@ -54,10 +54,18 @@ func (p *process) nodeActions(n *node) {
 	if n.kind == pauseNode {
 		return
 	}
-	if pl.lossy {
+	if pl.lossy && p.lw.allows(p, n) {
 		p.lostAnswers(n, pl, wait, add)
 	}
 	p.stepErrors(n, pl, add)
+	if pl.blocked != nil {
+		p.deadlocks(n, func(o *outcome, guard ir.Expr) {
+			add(o, guard, nil, "", func(em *emitter) []ir.Stmt {
+				em.unbind(n)
+				return em.failed(n, n.step.Branches[ast.OnError])
+			})
+		})
+	}
 }
 
 type addAction func(o *outcome, guard ir.Expr, f *budget, world string, to func(em *emitter) []ir.Stmt)
@@ -71,7 +79,7 @@ func (p *process) lostAnswers(n *node, pl plan, wait ir.Expr, add addAction) {
 		for _, o := range pl.outcomes {
 			switch {
 			case o.quiet || o.fault != nil:
-			case n.step.Verb != ast.VerbScript && (o.pure || o.do == nil):
+			case n.step.Verb != ast.VerbScript && o.nothing(n):
 				g := o.guard
 				for i := len(o.params) - 1; i >= 0; i-- {
 					g = exists(o.params[i].Local, o.params[i].Over, g)
@@ -85,7 +93,9 @@ func (p *process) lostAnswers(n *node, pl plan, wait ir.Expr, add addAction) {
 			default:
 				add(o, and(wait, o.guard), f, "done, answer lost", func(em *emitter) []ir.Stmt {
 					var out []ir.Stmt
-					out = append(out, o.do(em)...)
+					if o.do != nil {
+						out = append(out, o.do(em)...)
+					}
 					if o.done {
 						out = append(out, em.marks(n)...)
 					}
@@ -111,6 +121,13 @@ func (p *process) lostAnswers(n *node, pl plan, wait ir.Expr, add addAction) {
 		})
 	}
 	p.lateWorlds(n, pl, unknown, add)
+}
+
+// nothing says whether the outcome changes nothing but names: its lost answer is
+// the same as a request that never arrived.
+func (o *outcome) nothing(n *node) bool {
+	marks := o.done && n.kind != commitNode && len(n.step.Effects)+len(n.step.Undoes) > 0
+	return (o.pure || o.do == nil) && !marks
 }
 
 // unknownMatters is false where a lost answer of a step that changed nothing

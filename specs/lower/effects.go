@@ -100,7 +100,9 @@ func hasResource(rs []*ast.Resource, r *ast.Resource) bool {
 func (lw *lowering) spent(fs []*ast.Fault) ir.Expr {
 	out := num(0)
 	for _, f := range fs {
-		out = sum(ir.Add, out, sum(ir.Sub, num(f.Max), load(lw.budget(f).left)))
+		if b := lw.budget(f); b != nil {
+			out = sum(ir.Add, out, sum(ir.Sub, num(f.Max), load(b.left)))
+		}
 	}
 	return out
 }

@@ -19,6 +19,9 @@ type emitter struct {
 	from bits               // slots that hold something when the action starts
 	in   *node              // begin node of the open transaction, nil outside
 
+	by   *process // see reader.by
+	byMe ir.Expr
+
 	oracle  *oracle
 	chose   bool // a `choose` was met
 	unfair  bool // one that is not fair
@@ -510,6 +513,9 @@ func (em *emitter) finish(n *node, o *outcome) []ir.Stmt {
 	out := em.openSnapshot(n)
 	if o.do != nil {
 		out = append(out, o.do(em)...)
+	}
+	if o.stay {
+		return append(out, em.settle(n)...)
 	}
 	if !o.done {
 		em.unbind(n)

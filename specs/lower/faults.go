@@ -74,10 +74,23 @@ func (p *process) crashes() {
 		if p.ownsMemory() {
 			running = yes
 		}
+		if p.lw.opts.window != nil {
+			running = p.windowPlace(me)
+		}
 		p.lw.event(&event{kind: ir.Fault, name: "crash", fault: f, params: []ir.Param{{Local: l, Over: ir.In(p.set)}}, guard: running,
 			body: p.crash(l), text: []any{"crashes"}, proc: p, me: me})
 		p.lateCrashes(f)
 	}
+}
+
+// windowPlace is true while the instance stands at the place of the window.
+func (p *process) windowPlace(me ir.Expr) ir.Expr {
+	for _, n := range p.nodes {
+		if n.located() && p.lw.allows(p, n) {
+			return same(load(p.pc, me), num(n.loc))
+		}
+	}
+	return no
 }
 
 // crash ends the run at once: names, the open transaction and session locks are

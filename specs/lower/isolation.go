@@ -168,8 +168,8 @@ func (em *emitter) snapTable(t *table, s *ast.Step) *snapshot {
 // old is a row as the snapshot has it.
 func (t *table) old(s *snapshot, at, me ir.Expr) (seen ir.Expr, get func(name string) value) {
 	open := load(s.p.snapOpen, me)
-	mine := t.mine(at, reader{s.p, me})
-	now := reader{s.p, me}
+	mine := t.mine(at, reader{p: s.p, me: me})
+	now := reader{p: s.p, me: me}
 	visible := t.visible(at, now)
 	if t.pool == nil {
 		visible = and(load(t.used, at), visible)
@@ -205,6 +205,19 @@ func (em *emitter) outdated(st *statement) ir.Expr {
 		return no
 	}
 	return st.any(func(at ir.Expr) ir.Expr { return and(st.matchOldOrNew(at), load(s.newer, at, em.me)) })
+}
+
+// inSnapshot: with the postgres profile a write or locking read sees the rows of
+// its snapshot (and its own); mysql acts on the newest version.
+func (em *emitter) inSnapshot(t *table, s *ast.Step, at ir.Expr) ir.Expr {
+	if em.in == nil || !inTransaction(s) || !repeatable(em.in.step.Resource) {
+		return yes
+	}
+	sn := t.snapshotOf(em.p)
+	if sn == nil || sn.newer == nil {
+		return yes
+	}
+	return or(not(load(em.p.snapOpen, em.me)), t.mine(at, em.reader()), load(sn.used, at, em.me))
 }
 
 // matchOldOrNew: the row matches as the snapshot saw it, or as it is now and

@@ -447,6 +447,7 @@ func (lw *lowering) ttlExpiry(t *table) {
 		lives = append(lives, &holding{p: h.p, me: load(h.v, at), slow: h.p.hasSlow()})
 	}
 	lw.expiry(&expiring{
+		duration: t.ttl.duration, resource: t.kv,
 		name: "ttl of " + t.name + " ends", params: []ir.Param{{Local: l, Over: t.over}}, lives: lives,
 		guard: and(load(t.used, at), load(t.ttl.running, at), t.ttl.class.mayFire(lw, at)),
 		body:  func() []ir.Stmt { return t.remove(at) },

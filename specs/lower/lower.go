@@ -33,6 +33,8 @@ type Options struct {
 	Capacity map[string]int
 	// AnyOrder leaves the order of timers of different durations open.
 	AnyOrder bool
+
+	window *window // only this event can go wrong
 }
 
 // Lowered is a program with what is needed to print its results.
@@ -84,6 +86,7 @@ type lowering struct {
 	logs     map[*ast.Resource]*logStore
 	replicas map[*ast.Resource]*replica
 	classes  []*timerClass
+	waits    []waiting
 	budgets  map[string]*budget
 	effects  map[*ast.Effect]map[*ast.Operation]*ir.Var
 	human    map[*ast.Operation]*ir.Var

@@ -31,6 +31,8 @@ type outcome struct {
 	text string
 	// fault is spent by this outcome: "" for none.
 	fault *budget
+	// stay: the run goes on standing before the step.
+	stay bool
 	// quiet outcomes are not repeated with a lost answer.
 	quiet bool
 }

@@ -34,6 +34,7 @@ type process struct {
 	pending   []*pendingMark    // effects of the open transaction
 	extra     []*ir.Var         // further variables to clear when a run ends
 	driver    map[*node]*ir.Var // repeats of a hidden retry layer
+	lookups   map[*node]*ir.Var // calls whose key was looked up, but not executed
 	ages      []*ageTimer
 	cutOff    map[*ast.Resource]*ir.Var // its connection is gone
 	ownRows   []ownRow

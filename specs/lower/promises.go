@@ -42,6 +42,7 @@ func (lw *lowering) eachOp(o *ast.Operation) ([]ir.Param, ir.Expr) {
 func (lw *lowering) sentence(p *ast.Promise) {
 	switch b := p.Body.(type) {
 	case ast.AtMostOnce:
+		lw.neverBelowZero(p, b.Effect)
 		each, op := lw.eachOp(b.Operation)
 		limit := num(b.N)
 		if b.PlusPer != "" {
@@ -49,6 +50,7 @@ func (lw *lowering) sentence(p *ast.Promise) {
 		}
 		lw.property(p, ir.Always, each, order(ir.Le, lw.counter(b.Effect, b.Operation, op), limit))
 	case ast.ExactlyOnce:
+		lw.neverBelowZero(p, b.Effect)
 		each, op := lw.eachOp(b.Operation)
 		lw.property(p, ir.Always, each, order(ir.Le, lw.counter(b.Effect, b.Operation, op), num(1)))
 		each, op = lw.eachOp(b.Operation)
@@ -66,6 +68,21 @@ func (lw *lowering) sentence(p *ast.Promise) {
 		lw.rowDecided(p, b)
 	default:
 		lw.moreSentences(p)
+	}
+}
+
+// neverBelowZero: an effect that is taken back more often than it happened
+// breaks every promise about its count (Z).
+func (lw *lowering) neverBelowZero(p *ast.Promise, e *ast.Effect) {
+	if !e.Undone {
+		return
+	}
+	for _, o := range e.Operations {
+		if lw.effectVar(e, o) == nil {
+			continue
+		}
+		each, op := lw.eachOp(o)
+		lw.property(p, ir.Always, each, order(ir.Le, num(0), lw.counter(e, o, op)))
 	}
 }
 

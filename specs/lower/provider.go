@@ -60,7 +60,11 @@ func (pr *provider) newMethod(m *ast.Method) *method {
 			lag = lag || q.Lag
 			final = final || q.NotFoundFinal
 		}
-		if q.Kind == ast.Cancel && q.RefusesAfter != nil {
+		if q.Kind == ast.Cancel && q.RefusesAfter == m {
+			add(x.arg(q.DedupBy))
+			if len(fields) == 0 {
+				add(x.arg(&ast.Field{Name: "op"}))
+			}
 			final = true
 		}
 	}
@@ -197,6 +201,15 @@ func (x *method) refuses(args map[string]value) ir.Expr {
 
 // execute is what the provider does with a request, whenever it arrives.
 func (x *method) execute(args map[string]value) []ir.Stmt {
+	known := no
+	if x.ledger != nil {
+		known = x.recorded(x.ledger, x.key(args), nil)
+	}
+	return x.work(args, known)
+}
+
+// work executes a request whose key is known or not.
+func (x *method) work(args map[string]value, known ir.Expr) []ir.Stmt {
 	lw := x.pr.lw
 	var work []ir.Stmt
 	if x.m.Effect != nil {
@@ -204,8 +217,11 @@ func (x *method) execute(args map[string]value) []ir.Stmt {
 		work = append(work, lw.monitors.effect(nil, nil, x.m.Effect)...)
 	}
 	if x.m.Undo != nil {
-		work = append(work, lw.countMark(x.m.Undo, args["op"], true)...)
+		// There is something to take back only if it happened.
+		happened := order(ir.Lt, num(0), lw.effectCount(x.m.Undo, args["op"]))
+		work = append(work, when(happened, lw.countMark(x.m.Undo, args["op"], true), nil)...)
 	}
+	work = append(work, x.forbids(args)...)
 	if x.ledger == nil {
 		return when(x.refuses(args), nil, work)
 	}
@@ -215,7 +231,6 @@ func (x *method) execute(args map[string]value) []ir.Stmt {
 			cells[k] = v
 		}
 	}
-	known := x.recorded(x.ledger, x.key(args), nil)
 	if x.m.DedupBy == nil && x.ledger.pool != nil {
 		known = x.recorded(x.ledger, x.key(args), func(at ir.Expr) ir.Expr {
 			eq := yes
@@ -230,6 +245,23 @@ func (x *method) execute(args map[string]value) []ir.Stmt {
 		return when(or(known, x.refuses(args)), nil, append(work, record...))
 	}
 	return when(x.refuses(args), nil, append(work, when(known, nil, record)...))
+}
+
+// forbids: after a cancellation the execution of the same key is refused.
+func (x *method) forbids(args map[string]value) []ir.Stmt {
+	if x.m.RefusesAfter == nil {
+		return nil
+	}
+	y := x.pr.methods[x.m.RefusesAfter]
+	if y == nil || y.dead == nil {
+		return nil
+	}
+	k, ok := args[y.keyed]
+	if !ok {
+		return nil
+	}
+	mark := y.dead.insert(map[string]value{y.keyed: k}, func(ir.Expr) []ir.Stmt { return nil })
+	return when(y.recorded(y.dead, k, nil), nil, mark)
 }
 
 // args evaluates `with:`.
@@ -250,6 +282,9 @@ func (em *emitter) callPlan(n *node) plan {
 	x := pr.methods[s.Method]
 	pl := plan{lossy: true}
 	refused := x.refuses(em.args(s, nil))
+	if v := em.p.lookups[n]; v != nil {
+		return em.twoSteps(n, x, v)
+	}
 	pl.outcomes = []*outcome{{done: true, guard: not(refused), do: func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		args := em.args(s, &out)
@@ -261,6 +296,46 @@ func (em *emitter) callPlan(n *node) plan {
 		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnRefused, guard: refused, pure: true, text: "refused"})
 	}
 	return pl
+}
+
+// twoSteps: a provider that looks the key up and executes in two steps (atomic:
+// false): two requests with one key can both find nothing.
+func (em *emitter) twoSteps(n *node, x *method, looked *ir.Var) plan {
+	s := n.step
+	args := em.args(s, nil)
+	known, refused := x.recorded(x.ledger, x.key(args), nil), x.refuses(args)
+	asked := load(looked, em.me)
+	answer := func(em *emitter) []ir.Stmt {
+		var out []ir.Stmt
+		em.bind(s.As, em.p.onlyRead(s.As, receipt(em.args(s, &out))), &out)
+		return out
+	}
+	pl := plan{lossy: true}
+	pl.outcomes = []*outcome{
+		{done: true, guard: and(not(asked), not(refused), not(known)), stay: true, quiet: true, text: "the provider looks the key up and does not know it",
+			do: func(em *emitter) []ir.Stmt { return []ir.Stmt{set(looked, yes, em.me)} }},
+		{done: true, guard: and(not(asked), not(refused), known), pure: true, text: "the provider knows the key", do: answer},
+		{done: true, guard: asked, text: "the provider executes", do: func(em *emitter) []ir.Stmt {
+			var out []ir.Stmt
+			out = append(out, set(looked, no, em.me))
+			out = append(out, x.work(em.args(s, &out), no)...)
+			return append(out, answer(em)...)
+		}},
+	}
+	if !isFalse(refused) {
+		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnRefused, guard: and(not(asked), refused), pure: true, text: "refused"})
+	}
+	return pl
+}
+
+// makeLookups gives calls of such a provider the flag "looked up".
+func (p *process) makeLookups() {
+	p.lookups = map[*node]*ir.Var{}
+	for _, n := range p.nodes {
+		if n.kind == remoteNode && n.step.Verb == ast.VerbCall && n.step.Method.Kind != ast.Find && !n.step.Method.Atomic && n.step.Method.DedupBy != nil {
+			p.lookups[n] = p.perInstance("looked up at "+p.locationName(n), ir.Type{Kind: ir.Bool})
+		}
+	}
 }
 
 // receipt is the answer of a call.
@@ -371,8 +446,12 @@ func (p *process) lateWorlds(n *node, pl plan, unknown func(*emitter) []ir.Stmt,
 	}
 	own := p.lw.faultsOn(ast.FaultLateRequest, s.Resource)
 	budgets := append(append([]*budget{}, p.lw.faultsOn(ast.FaultResponseLost, s.Resource)...), own...)
+	only := p.lw.opts.window // the crash table asks for one world at a time
+	if only != nil && only.event != "late" {
+		return
+	}
 	for i, f := range budgets {
-		if i >= len(budgets)-len(own) {
+		if i >= len(budgets)-len(own) && only == nil {
 			o := pl.outcomes[0]
 			add(o, o.guard, f, "done, answer lost", func(em *emitter) []ir.Stmt {
 				out := o.do(em)
@@ -380,7 +459,9 @@ func (p *process) lateWorlds(n *node, pl plan, unknown func(*emitter) []ir.Stmt,
 				return append(out, unknown(em)...)
 			})
 		}
-		add(&outcome{guard: yes, branch: ast.OnUnknown}, yes, f, "never arrives", unknown)
+		if only == nil {
+			add(&outcome{guard: yes, branch: ast.OnUnknown}, yes, f, "never arrives", unknown)
+		}
 		add(&outcome{guard: yes, branch: ast.OnUnknown}, yes, f, "no answer, arrives later", func(em *emitter) []ir.Stmt {
 			var out []ir.Stmt
 			args := em.args(s, &out)
@@ -394,7 +475,7 @@ func (p *process) lateWorlds(n *node, pl plan, unknown func(*emitter) []ir.Stmt,
 func (p *process) lateCrashes(f *budget) {
 	for _, n := range p.inFileOrder() {
 		s := n.step
-		if n.loc < 0 || s.Verb != ast.VerbCall || s.Method.Kind == ast.Find || !s.Resource.Provider.CanArriveLate {
+		if n.loc < 0 || p.lw.opts.window != nil || s.Verb != ast.VerbCall || s.Method.Kind == ast.Find || !s.Resource.Provider.CanArriveLate {
 			continue
 		}
 		x := p.lw.provs[s.Resource].methods[s.Method]

@@ -31,6 +31,7 @@ type queue struct {
 	tag    *ir.Var
 	fields []*column
 
+	rank       *ir.Var // place in the order of the queue
 	deliveries *ir.Var // counted for max_deliveries or a promise
 	maxCount   int
 
@@ -46,7 +47,7 @@ func (lw *lowering) makeQueue(r *ast.Resource) {
 	lw.queues[r] = q
 	redelivery := len(lw.faultsOn(ast.FaultRedelivery, r)) > 0
 	q.expires = (lw.hasFault(ast.FaultStall) || q.anySlow()) && r.Queue.Delivery != "at_most_once" && !lw.outlives(ast.AssumeVisibility, r, nil)
-	q.tracked = redelivery || q.expires
+	q.tracked = redelivery || q.expires || r.Queue.Ordered || r.Queue.OrderBy != nil
 	if sw := r.Queue.StartsWith; sw != nil {
 		q.copies = max(sw.Copies, 1)
 	}
@@ -158,7 +159,7 @@ func (q *queue) makeFields() {
 	for _, f := range q.q.Fields {
 		var parts []part
 		for _, pt := range q.lw.shape(f.Type) {
-			if q.lw.entryReads(q.r, "."+f.Name+pt.key) || f.Name == "id" && q.q.DedupBy != nil || q.counted(f.Name) {
+			if q.lw.entryReads(q.r, "."+f.Name+pt.key) || f.Name == "id" && q.q.DedupBy != nil || q.q.OrderBy != nil && f.Name == q.q.OrderBy.Name || q.counted(f.Name) {
 				parts = append(parts, pt)
 			}
 		}
@@ -173,6 +174,9 @@ func (q *queue) makeFields() {
 	}
 	if q.tracked {
 		q.tag = q.variable("tag", ir.Type{Kind: ir.Token, Optional: true})
+	}
+	if q.q.Ordered || q.q.OrderBy != nil {
+		q.rank = q.variable("place", ir.Type{Kind: ir.Rank, Sort: q.name, Optional: true})
 	}
 }
 
@@ -334,6 +338,9 @@ func (q *queue) store(em *emitter, fields map[string]value) []ir.Stmt {
 	}
 	if q.tag != nil {
 		body = append(body, ir.Fresh{Var: q.tag, At: []ir.Expr{at}})
+	}
+	if q.rank != nil {
+		body = append(body, ir.Next{Var: q.rank, At: []ir.Expr{at}})
 	}
 	if d, ok := fields["deliveries"]; ok && q.deliveries != nil {
 		body = append(body, set(q.deliveries, d.at("/i"), at))

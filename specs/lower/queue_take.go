@@ -142,7 +142,22 @@ func (t *messageTrigger) start() {
 
 // mayTake keeps the order of an ordered queue: a message waits while an earlier
 // one with the same field is stored or held.
-func (q *queue) mayTake(m message) ir.Expr { return yes }
+func (q *queue) mayTake(m message) ir.Expr {
+	if q.rank == nil {
+		return yes
+	}
+	return not(q.some(func(o message) ir.Expr {
+		before := order(ir.Lt, load(q.rank, o...), load(q.rank, m...))
+		live := yes
+		if q.acked != nil {
+			live = not(load(q.acked, o...))
+		}
+		if by := q.q.OrderBy; by != nil {
+			live = and(live, equal(q.value(o).field(by.Name), q.value(m).field(by.Name)))
+		}
+		return and(before, live)
+	}))
+}
 
 // locate finds the stored message that v (of an instance) is: cond and body run
 // at its place.
@@ -385,6 +400,7 @@ func (t *messageTrigger) lapses() {
 		return append(out, set(t.held, num(lapsed), use(w)))
 	}
 	q.lw.expiry(&expiring{
+		duration: q.q.Visibility, resource: q.r,
 		name: "visibility of " + q.name + " ends", live: tm,
 		params: []ir.Param{{Local: w, Over: ir.In(p.set)}},
 		guard:  same(load(t.held, use(w)), num(held)), body: body,

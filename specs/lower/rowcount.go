@@ -45,7 +45,7 @@ func (sc scope) countedQueue(x *ast.CountRows) *queue {
 func (sc scope) counts(t *table, x *ast.CountRows, at ir.Expr) ir.Expr {
 	r := reader{}
 	if sc.proc != nil {
-		r = reader{sc.proc, sc.me}
+		r = reader{p: sc.proc, me: sc.me}
 	}
 	used := yes
 	if t.pool == nil {

@@ -8,7 +8,7 @@ import (
 // tableOf is where the rows of a table are, nil if nobody ever reads them.
 func (lw *lowering) tableOf(a *ast.Table) *table { return lw.tables[a] }
 
-func (em *emitter) reader() reader { return reader{em.p, em.me} }
+func (em *emitter) reader() reader { return reader{em.p, em.me, em.by, em.byMe} }
 
 // inSQL says whether the step runs inside an open transaction of its resource.
 func (em *emitter) inSQL(s *ast.Step) bool {
@@ -29,6 +29,7 @@ func (em *emitter) match(t *table, s *ast.Step, at ir.Expr) ir.Expr {
 		return and(seen, em.scope(nil).with(func(c *ast.ColumnRef) value { return get(t.refName(c)) }).cond(s.Where))
 	}
 	m := and(t.visible(at, em.reader()), em.rows(t, at, nil).cond(s.Where))
+	m = and(m, em.inSnapshot(t, s, at))
 	if s.Verb == ast.VerbSelect && s.Skip {
 		m = and(m, not(t.locked(at, em.reader())))
 	}

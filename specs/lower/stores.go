@@ -29,6 +29,7 @@ func (lw *lowering) makeStores() {
 		p.makePending()
 		p.makeRetries()
 		p.makeRun()
+		p.makeLookups()
 		p.makeDriver()
 		p.makeAges()
 		p.makeCutOff()

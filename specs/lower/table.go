@@ -120,6 +120,9 @@ func (t *table) lockable(p *process) {
 type reader struct {
 	p  *process
 	me ir.Expr
+	// by asks only for the locks of one instance of that process (deadlocks).
+	by   *process
+	byMe ir.Expr
 }
 
 // mine is true if the reader's open transaction holds the row.
@@ -140,6 +143,12 @@ func (t *table) locked(at ir.Expr, r reader) ir.Expr {
 	out := no
 	for _, o := range t.owners {
 		l := load(o.v, at)
+		if r.by != nil {
+			if o.p == r.by {
+				out = or(out, same(l, r.byMe))
+			}
+			continue
+		}
 		if o.p == r.p {
 			out = or(out, and(differ(l, none), differ(l, r.me)))
 		} else {

@@ -142,6 +142,9 @@ type expiring struct {
 	// those named by variables of the record.
 	live  *holding
 	lives []*holding
+	// duration and resource say which clock jumps can make it fire.
+	duration *ast.Duration
+	resource *ast.Resource
 	// early is false where an assumption says that it outlives its holder.
 	late bool
 	body func() []ir.Stmt
@@ -178,6 +181,7 @@ func (lw *lowering) expiry(x *expiring) {
 		}
 		lw.event(&event{kind: ir.Expiry, name: x.name + " early", params: x.params, guard: and(x.guard, holds, pause), body: x.body(),
 			text: x.text, unfair: true})
+		lw.clockJumps(x, h, and(holds, not(pause)))
 		if h.p.stalled == nil {
 			continue
 		}
@@ -189,6 +193,28 @@ func (lw *lowering) expiry(x *expiring) {
 			lw.event(&event{kind: ir.Expiry, name: x.name + ": stall", fault: f, params: x.params,
 				guard: and(x.guard, holds, not(pause)), body: body, text: text})
 		}
+	}
+}
+
+// clockJumps: a clock that jumps ahead lets the process that judges a timer take
+// it for over, though its holder neither stalls nor pauses (R41).
+func (lw *lowering) clockJumps(x *expiring, h *holding, guard ir.Expr) {
+	if x.resource == nil || x.duration == nil {
+		return
+	}
+	for _, f := range lw.spec.Faults {
+		if f.Kind != ast.FaultClockJump || x.duration.Length >= f.By && x.duration.Length > 0 && f.By > 0 {
+			continue
+		}
+		judges := len(f.Processes) == 0
+		for _, a := range f.Processes {
+			judges = judges || lw.process(a).uses(x.resource) || a.Trigger.Table != nil && a.Trigger.Table.Resource == x.resource
+		}
+		if !judges {
+			continue
+		}
+		text := append(append([]any{}, x.text...), " by a clock that has jumped")
+		lw.event(&event{kind: ir.Expiry, name: x.name + ": clock jump", fault: lw.budget(f), params: x.params, guard: and(x.guard, guard), body: x.body(), text: text})
 	}
 }
 
@@ -337,6 +363,7 @@ func (lw *lowering) leaseExpiry(t *table) {
 	}
 	committed := t.visible(at, reader{})
 	lw.expiry(&expiring{
+		duration: t.lease.duration, resource: t.ast.Resource,
 		name: "lease of " + t.name + " ends", params: []ir.Param{{Local: l, Over: t.over}}, lives: lives,
 		guard: and(committed, not(t.locked(at, reader{})), t.leased(at, reader{}), t.lease.class.mayFire(lw, at)), body: body,
 		late: lw.outlives(ast.AssumeLease, nil, t.ast),

@@ -130,7 +130,7 @@ func (b *baseTrigger) start() { b.run(&begin{kind: ir.Delivery, text: []any{"sta
 type faultTrigger struct{ baseTrigger }
 
 func (t *faultTrigger) start() {
-	if t.tr.Fault == nil {
+	if t.tr.Fault == nil || t.p.lw.budget(t.tr.Fault) == nil {
 		return
 	}
 	t.run(&begin{kind: ir.Fault, text: []any{t.tr.Name}, fault: t.p.lw.budget(t.tr.Fault)})
@@ -339,6 +339,9 @@ func (em *emitter) replyPlan(n *node) plan {
 	s := n.step
 	pl := plan{outcomes: []*outcome{{done: true, guard: yes, do: func(em *emitter) []ir.Stmt { return em.reply(s.Reply, s.Body, true) }}}}
 	for _, f := range em.lw.faultsOn(ast.FaultResponseLost, nil) {
+		if !em.lw.allows(em.p, n) {
+			continue
+		}
 		pl.outcomes = append(pl.outcomes, &outcome{done: true, guard: yes, fault: f, text: "the answer is lost",
 			do: func(em *emitter) []ir.Stmt { return em.reply(s.Reply, s.Body, false) }})
 	}
