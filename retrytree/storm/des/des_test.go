@@ -127,12 +127,12 @@ func TestNestedAttempts(t *testing.T) {
 }
 
 // A11: a service that sheds half at random serves a request that needs M calls
-// with 0.5^M; shedding by priority keeps about half of the requests.
+// with 0.5^M (the network spreads the calls out, so that they are independent); shedding by priority keeps about half of the requests.
 func TestPriorityShedding(t *testing.T) {
 	for _, prio := range []bool{false, true} {
 		cfg := Config{
-			Nodes:   []Node{{Name: "front"}, {Name: "back", Servers: 1, Service: Dist{Kind: Exponential, Mean: ms}, Queue: 10}},
-			Edges:   []Edge{{From: -1, To: 0, Attempts: 1}, {From: 0, To: 1, Attempts: 1, Calls: 4}},
+			Nodes:   []Node{{Name: "front", Parallel: true}, {Name: "back", Servers: 1, Service: Dist{Kind: Exponential, Mean: ms}, Queue: 10}},
+			Edges:   []Edge{{From: -1, To: 0, Attempts: 1}, {From: 0, To: 1, Attempts: 1, Calls: 4, Network: Dist{Kind: Exponential, Mean: 50 * ms}}},
 			Sources: []Source{{Edge: 0, Rate: 500}}, Horizon: 320 * second, Warmup: 120 * second,
 		}
 		if prio {

@@ -105,7 +105,7 @@ func TestT2Budget(t *testing.T) {
 		want Fate
 		ampl float64
 	}{{.07, Recovered, 0}, {.08, Collapsed, 1.08}, {.10, Collapsed, 1.10}, {.20, Collapsed, 1.20}} {
-		cfg := bronson(280, 10, 10*second)
+		cfg := bronson(280, 4, 10*second)
 		cfg.Edges[0].Budget = budget.Policy{Kind: budget.FirstTry, Ratio: row.r, Max: 10}
 		cfg.Horizon = 600 * second
 		if row.want == Recovered { // 28000/(3000-2996) s: slow near the limit

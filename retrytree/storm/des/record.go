@@ -290,7 +290,7 @@ func (r *recorder) judge(s *Sim) {
 	after := int((s.now - max(s.ended, s.warm)) / r.bucket)
 	if r.fate == Undecided && after >= r.window && r.healthy(s) {
 		r.fate = Recovered
-		r.since = s.now - int64(r.window)*r.bucket
+		r.since = r.back(s)
 		s.stop = s.stop || s.cfg.Classify.Stop
 		return
 	}
@@ -320,6 +320,23 @@ func (r *recorder) healthy(s *Sim) bool {
 	offered, good, _ := r.over(r.window)
 	slack := math.Max(r.eps*float64(offered), 2*math.Sqrt(float64(offered)))
 	return float64(offered-good) <= slack
+}
+
+// back is when goodput came back: the end of the last bucket after the triggers
+// in which less than half of the first tries succeeded. Old attempts that are
+// worked off in time make up for empty buckets in a window, so that the window
+// itself says nothing.
+func (r *recorder) back(s *Sim) int64 {
+	for i := len(r.series) - 1; i >= 0; i-- {
+		end := int64(i+1) * r.bucket
+		if end <= s.ended {
+			break
+		}
+		if p := r.series[i]; p.Offered > 1 && 2*p.Good < p.Offered {
+			return end
+		}
+	}
+	return s.ended
 }
 
 // dead: over a stretch in which every attempt of a call has ended, practically
