@@ -40,6 +40,7 @@ type search struct {
 	class     []uint16 // by action, position in classes
 	classes   []edgeClass
 	edgeBytes atomic.Int64
+	memory    sync.Mutex // of claims against the memory limit
 }
 
 // finding is the first state that decides a property.
@@ -122,14 +123,39 @@ func (s *search) close() { s.set.close() }
 // bytes is the memory of the state set, the queue and the edges.
 func (s *search) bytes() int64 { return s.set.bytes() + s.queue.bytes.Load() + s.edgeBytes.Load() }
 
-// room tells whether the table may have the given size, with a chunk more for
-// each worker. Everything else that a search keeps is small.
+// room claims a size for the table if the memory limit allows it; 0 asks whether
+// what is claimed still leaves a chunk for each worker. Everything that a search
+// keeps besides table, queue and edges is small.
 func (s *search) room(table int64) bool {
 	if s.opt.MemoryLimit <= 0 {
 		return true
 	}
-	chunks := int64(s.opt.Workers*s.queue.words) * chunkStates * 8
-	return table+s.queue.bytes.Load()+s.edgeBytes.Load()+chunks <= s.opt.MemoryLimit
+	if table == 0 {
+		return s.bytes()+s.chunkBytes() <= s.opt.MemoryLimit
+	}
+	s.memory.Lock()
+	defer s.memory.Unlock()
+	if table+s.queue.bytes.Load()+s.edgeBytes.Load()+s.chunkBytes() > s.opt.MemoryLimit {
+		return false
+	}
+	s.set.size.Store(table / 8)
+	return true
+}
+
+// chunkBytes is the size of a new chunk for each worker.
+func (s *search) chunkBytes() int64 {
+	return int64(s.opt.Workers*s.queue.words) * chunkStates * 8
+}
+
+// claimEdges claims memory for edges.
+func (s *search) claimEdges(more int64) bool {
+	s.memory.Lock()
+	defer s.memory.Unlock()
+	if m := s.opt.MemoryLimit; m > 0 && s.bytes()+s.chunkBytes()+more > m {
+		return false
+	}
+	s.edgeBytes.Add(more)
+	return true
 }
 
 // halt stops the search; the first reason counts.
@@ -401,13 +427,12 @@ func (w *worker) growEdges(n int) bool {
 	l, s := &w.edges, w.s
 	size := max(n+n/4, 1<<12)
 	more := int64(size-cap(l.to)) * 6
-	if m := s.opt.MemoryLimit; m > 0 && s.bytes()+more > m {
-		s.halt(fmt.Sprintf("memory limit of %d bytes", m))
+	if !s.claimEdges(more) {
+		s.halt(fmt.Sprintf("memory limit of %d bytes", s.opt.MemoryLimit))
 		return false
 	}
 	l.to = append(make([]uint32, 0, size), l.to...)
 	l.class = append(make([]uint16, 0, size), l.class...)
-	s.edgeBytes.Add(more)
 	return true
 }
 

@@ -32,7 +32,7 @@ type stateSet struct {
 	queue   *queue // the states in order of discovery
 	indexed bool
 	compact bool
-	room    func(newBytes int64) bool // may the table be this large
+	room    func(bytes int64) bool // claims a size for the table; 0: is there room for a batch
 	workers int
 }
 
@@ -89,7 +89,7 @@ func fingerprint(s []uint64) uint64 {
 func (t *stateSet) enter() bool {
 	for {
 		t.mu.RLock()
-		fits := t.room(t.bytes())
+		fits := t.room(0)
 		if fits && t.used.Load() <= t.limit {
 			return true
 		}

@@ -48,11 +48,13 @@ func compare(names []string, runs int) error {
 		}
 		targets = append(targets, t...)
 	}
-	more, err := counterexamples(runs)
-	if err != nil {
-		return err
+	for _, part := range []func(int) ([]target, error){counterexamples, yamlTargets} {
+		more, err := part(runs)
+		if err != nil {
+			return err
+		}
+		targets = append(targets, more...)
 	}
-	targets = append(targets, more...)
 	fmt.Printf("\nLoad average at the end: %s.\n\n", loadAverage())
 	fmt.Println("| target | wanted | measured | |")
 	fmt.Println("|---|--:|--:|---|")

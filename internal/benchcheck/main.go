@@ -35,6 +35,8 @@ func main() {
 	reduced := flag.Bool("reduced", false, "with -child: with reductions")
 	break2 := flag.Bool("break", false, "with -child: look for the history that breaks NoLost")
 	workers := flag.Int("workers", 1, "with -child")
+	yaml := flag.String("yaml", "", "run a protocol in YAML in this process: b1")
+	twin := flag.String("twin", "", "run the Go model of a YAML file in this process: b1")
 	limit := flag.Int("limit", 0, "measure this many random look-ups in a table of the size of B1 L")
 	runs := flag.Int("runs", 3, "runs of each measurement; the median counts")
 	only := flag.String("models", "B1/S,B1/M,B2/M,B3/M,B1/L,B2/L,B3/L", "models to run")
@@ -43,6 +45,10 @@ func main() {
 	switch {
 	case *limit > 0:
 		lookups(*limit)
+	case *yaml != "":
+		err = runYAML(*yaml, *reduced, *workers)
+	case *twin != "":
+		err = runTwin(*twin, *reduced, *workers)
 	case *child != "":
 		err = runChild(*child, *reduced, *break2, *workers)
 	default:
