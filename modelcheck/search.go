@@ -175,6 +175,9 @@ func (s *search) run(ctx context.Context) {
 	w := s.workers[0]
 	s.model.Initial(func(st []uint64) {
 		copy(w.x.Next, st)
+		if w.sym != nil {
+			w.sym.canonical(w.x.Next)
+		}
 		w.x.Emit(0)
 	})
 	w.flush(true)
@@ -311,6 +314,9 @@ func (w *worker) expand(sp span) {
 		if w.x.n == before && len(w.x.cuts) == cuts {
 			w.atRest(state)
 		}
+		if w.sym != nil {
+			w.reduce(state, before)
+		}
 		if w.s.record {
 			id := uint32(sp.c.id*chunkStates + i)
 			w.sources = append(w.sources, source{id, w.x.n - before, len(w.x.cuts) - cuts})
@@ -320,6 +326,32 @@ func (w *worker) expand(sp span) {
 			if w.s.halted() {
 				return
 			}
+		}
+	}
+}
+
+// reduce replaces the successors from number first on by their representatives.
+// Where the bits that a permutation moves are those of the state they come from,
+// which is a representative, there is nothing to do.
+func (w *worker) reduce(state []uint64, first int) {
+	x, y := w.x, w.sym
+	if y.word != nil {
+		moved := ^y.other[0]
+		for i, s := range x.buf[first:x.n] {
+			if (s^state[0])&moved != 0 {
+				x.buf[first+i] = y.canonicalWord(s)
+			}
+		}
+		return
+	}
+	for i := first; i < x.n; i++ {
+		s := x.buf[i*x.words:][:x.words:x.words]
+		changed := uint64(0)
+		for k, v := range s {
+			changed |= (v ^ state[k]) &^ y.other[k]
+		}
+		if changed != 0 {
+			y.canonical(s)
 		}
 	}
 }
@@ -356,15 +388,6 @@ func (w *worker) flush(initial bool) {
 			w.cuts[c.reason]++
 		}
 		w.s.transitions.Add(uint64(n + len(x.cuts)))
-	}
-	if w.sym != nil && w.sym.word != nil {
-		for i, s := range x.buf[:n] {
-			x.buf[i] = w.sym.canonicalWord(s)
-		}
-	} else if w.sym != nil {
-		for i := range n {
-			w.sym.canonical(x.buf[i*x.words:][:x.words:x.words])
-		}
 	}
 	if cap(w.hash) < n {
 		w.hash = make([]uint64, n+n/2)
