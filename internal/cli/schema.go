@@ -6,12 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/relplan/relplan/internal/plan"
 	"github.com/relplan/relplan/reports"
 	"github.com/relplan/relplan/specs"
 )
 
 // schemas are the JSON Schemas of the file kinds, by name.
 var schemas = map[string]func() []byte{
+	"plan": plan.Schema,
 	"spec": specs.Schema,
 }
 

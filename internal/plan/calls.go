@@ -21,13 +21,9 @@ func (d *decoder) calls(f *File, n *yamlx.Node) {
 			optional("latency", func(v *yamlx.Node) { node.Latency = d.latency(v) }),
 			optional("from", func(v *yamlx.Node) { node.From = d.from(v) }),
 			optional("calls", func(v *yamlx.Node) {
-				if v.Kind() != yamlx.Sequence {
-					d.want(v, "a list of calls such as {to: orders, attempts: 2}")
-					return
-				}
-				for _, item := range v.Items() {
+				d.items(v, "a list of calls such as {to: orders, attempts: 2}", func(item *yamlx.Node) {
 					node.Calls = append(node.Calls, d.call(item))
-				}
+				})
 			}),
 		}
 		d.mapping(v, "a service", append(fields, d.stormNode(&node.Storm)...)...)
@@ -47,15 +43,11 @@ func (d *decoder) call(n *yamlx.Node) *Call {
 		optional("failure", d.probability(&c.Failure)),
 		optional("target", d.probability(&c.Target)),
 		optional("layers", func(v *yamlx.Node) {
-			if v.Kind() != yamlx.Sequence {
-				d.want(v, "a list of policies, the outermost first, such as {name: client, attempts: 3}")
-				return
-			}
-			for _, item := range v.Items() {
+			d.items(v, "a list of policies, the outermost first, such as {name: client, attempts: 3}", func(item *yamlx.Node) {
 				l := &LayerSpec{Pos: item.Pos()}
 				d.mapping(item, "a layer", append(d.layer(l), optional("name", d.text(&l.Name)))...)
 				c.Layers = append(c.Layers, l)
-			}
+			})
 		}),
 		optional("from", func(v *yamlx.Node) { c.From = d.from(v) }),
 	}
@@ -112,6 +104,7 @@ func (d *decoder) layer(l *LayerSpec) []field {
 // attempts reads a count or the word unlimited.
 func (d *decoder) attempts(l *LayerSpec) func(*yamlx.Node) {
 	return func(v *yamlx.Node) {
+		d.describe(&shape{words: []string{"unlimited"}})
 		if v.Kind() == yamlx.Scalar && v.Value() == "unlimited" {
 			l.Unlimited = true
 			l.Attempts = Value[int64]{V: 1, Set: true, Pos: v.Pos()}
@@ -123,8 +116,7 @@ func (d *decoder) attempts(l *LayerSpec) func(*yamlx.Node) {
 
 func (d *decoder) hedge(n *yamlx.Node) *HedgeSpec {
 	h := &HedgeSpec{Pos: n.Pos()}
-	if n.Kind() == yamlx.Scalar { // hedge: 50ms
-		d.duration(&h.Delay)(n)
+	if d.short(n, d.duration(&h.Delay)) { // hedge: 50ms
 		return h
 	}
 	d.mapping(n, "a hedge", required("delay", d.duration(&h.Delay)), optional("slow", d.probability(&h.Slow)))

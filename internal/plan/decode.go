@@ -18,8 +18,12 @@ const (
 	codeRef   = "PLAN-REF"   // a name that is not defined
 )
 
-// decoder turns nodes into values and collects every mistake.
-type decoder struct{ l *diag.List }
+// decoder turns nodes into values and collects every mistake. With a sketch it
+// reads nothing and describes what it would read, see schema.go.
+type decoder struct {
+	l      *diag.List
+	sketch *shape
+}
 
 // field is one key of a mapping with its reader.
 type field struct {
@@ -34,6 +38,10 @@ func required(key string, read func(*yamlx.Node)) field { return field{key, true
 // mapping reads the fields of n; what is the thing in messages, such as "a
 // workload".
 func (d *decoder) mapping(n *yamlx.Node, what string, fields ...field) {
+	if d.sketch != nil {
+		d.describeFields(what, fields)
+		return
+	}
 	if n.Kind() != yamlx.Mapping {
 		d.want(n, what+" as a mapping")
 		return
@@ -52,13 +60,45 @@ func (d *decoder) mapping(n *yamlx.Node, what string, fields ...field) {
 	yamlx.UnknownKeys(n, d.l, codeKey, known...)
 }
 
+// items reads a list; expected describes it in messages.
+func (d *decoder) items(n *yamlx.Node, expected string, read func(item *yamlx.Node)) {
+	if d.sketch != nil {
+		d.describeItems(expected, read)
+		return
+	}
+	if n.Kind() != yamlx.Sequence {
+		d.want(n, expected)
+		return
+	}
+	for _, item := range n.Items() {
+		read(item)
+	}
+}
+
+// short reads the form of one value of what may also be a mapping; false when
+// the mapping is to be read.
+func (d *decoder) short(n *yamlx.Node, read func(*yamlx.Node)) bool {
+	if d.sketch == nil && n.Kind() != yamlx.Scalar {
+		return false
+	}
+	read(n)
+	return d.sketch == nil
+}
+
 // want adds "expected E, found F".
 func (d *decoder) want(n *yamlx.Node, expected string) {
+	if d.describe(&shape{text: expected}) {
+		return
+	}
 	d.l.Add(diag.Diagnostic{Code: codeValue, Pos: n.Pos(), Message: "expected " + expected + ", found " + n.Describe(), Expected: expected, Found: n.Describe()})
 }
 
 // each reads a mapping from names to things, in file order.
 func (d *decoder) each(n *yamlx.Node, what string, read func(name string, pos diag.Pos, v *yamlx.Node)) {
+	if d.sketch != nil {
+		d.describeEach(what, read)
+		return
+	}
 	if n.Kind() == yamlx.Null {
 		return
 	}
@@ -90,6 +130,10 @@ func parsed[T any](d *decoder, out *Value[T], parse func(string) (T, error)) fun
 
 // bad turns a parser's error into a diagnostic at n.
 func (d *decoder) bad(n *yamlx.Node, err error) {
+	if d.sketch != nil {
+		d.describeText(err)
+		return
+	}
 	g := diag.Diagnostic{Code: codeValue, Pos: n.Pos(), Message: "unexpected value", Found: n.Describe()}
 	var se *quantity.SyntaxError
 	if errors.As(err, &se) {
@@ -126,7 +170,7 @@ func (d *decoder) text(out *Value[string]) func(*yamlx.Node) {
 
 // oneOf reads one of the words.
 func (d *decoder) oneOf(out *Value[string], words ...string) func(*yamlx.Node) {
-	return parsed(d, out, func(s string) (string, error) {
+	read := parsed(d, out, func(s string) (string, error) {
 		if slices.Contains(words, s) {
 			return s, nil
 		}
@@ -136,6 +180,11 @@ func (d *decoder) oneOf(out *Value[string], words ...string) func(*yamlx.Node) {
 		}
 		return "", e
 	})
+	return func(n *yamlx.Node) {
+		if !d.describe(&shape{words: words}) {
+			read(n)
+		}
+	}
 }
 
 // count reads a whole number of at least low.
@@ -176,14 +225,10 @@ func (d *decoder) flag(out *bool) func(*yamlx.Node) {
 // texts reads a list of single values.
 func (d *decoder) texts(out *[]Value[string]) func(*yamlx.Node) {
 	return func(n *yamlx.Node) {
-		if n.Kind() != yamlx.Sequence {
-			d.want(n, "a list of names")
-			return
-		}
-		for _, item := range n.Items() {
+		d.items(n, "a list of names", func(item *yamlx.Node) {
 			var v Value[string]
 			d.text(&v)(item)
 			*out = append(*out, v)
-		}
+		})
 	}
 }

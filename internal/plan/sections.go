@@ -50,7 +50,9 @@ func (d *decoder) rateSpec(out *RateSpec) func(*yamlx.Node) {
 		out.Pos = n.Pos()
 		if n.Kind() != yamlx.Mapping {
 			d.rate(&out.Peak)(n)
-			return
+			if d.sketch == nil {
+				return
+			}
 		}
 		fields := []field{optional("peak", d.rate(&out.Peak)), optional("mean", d.rate(&out.Mean)), optional("samples", d.text(&out.Samples))}
 		for _, e := range n.Entries() {
@@ -110,6 +112,7 @@ func (d *decoder) stores(f *File, n *yamlx.Node) {
 
 // forever reads a duration or the word forever.
 func (d *decoder) forever(forever *bool, out *Value[time.Duration], n *yamlx.Node) {
+	d.describe(&shape{words: []string{"forever"}})
 	if n.Value() == "forever" {
 		*forever = true
 		*out = Value[time.Duration]{Pos: n.Pos()}
@@ -119,12 +122,8 @@ func (d *decoder) forever(forever *bool, out *Value[time.Duration], n *yamlx.Nod
 }
 
 func (d *decoder) columns(s *Store, n *yamlx.Node) {
-	if n.Kind() != yamlx.Sequence {
-		d.want(n, "a list of columns such as {name: id, type: uuid}")
-		return
-	}
 	s.Columns = []Column{}
-	for _, item := range n.Items() {
+	d.items(n, "a list of columns such as {name: id, type: uuid}", func(item *yamlx.Node) {
 		c := Column{Pos: item.Pos()}
 		var name, typ Value[string]
 		d.mapping(item, "a column", required("name", d.text(&name)), optional("type", d.text(&typ)),
@@ -132,7 +131,7 @@ func (d *decoder) columns(s *Store, n *yamlx.Node) {
 			optional("distinct", d.count(&c.Distinct, 1)), optional("order", parsed(d, &c.Order, parseOrder)))
 		c.Name, c.Type = name.V, typ.V
 		s.Columns = append(s.Columns, c)
-	}
+	})
 }
 
 func (d *decoder) keys(s *Store, n *yamlx.Node) {
@@ -148,13 +147,7 @@ func (d *decoder) keys(s *Store, n *yamlx.Node) {
 	d.mapping(n, "keys",
 		optional("primary", func(v *yamlx.Node) { s.Primary = names(v) }),
 		optional("indexes", func(v *yamlx.Node) {
-			if v.Kind() != yamlx.Sequence {
-				d.want(v, "a list of lists of column names")
-				return
-			}
-			for _, item := range v.Items() {
-				s.Indexes = append(s.Indexes, names(item))
-			}
+			d.items(v, "a list of lists of column names", func(item *yamlx.Node) { s.Indexes = append(s.Indexes, names(item)) })
 		}),
 	)
 }
@@ -166,6 +159,7 @@ func (d *decoder) keyOrder(out *Value[string]) func(*yamlx.Node) { return parsed
 func (d *decoder) meanBytes(c *Column) func(*yamlx.Node) {
 	return func(n *yamlx.Node) {
 		items := n.Items()
+		d.describe(&shape{text: "a list of two lengths, the 5 % and 95 % quantiles"})
 		if n.Kind() != yamlx.Sequence {
 			d.bytes(&c.Mean)(n)
 			return
@@ -210,6 +204,7 @@ func (d *decoder) crashes(f *File, n *yamlx.Node) {
 
 func (d *decoder) deletion(out *Delete, n *yamlx.Node) {
 	out.Pos = n.Pos()
+	d.describe(&shape{words: []string{"never"}})
 	if n.Kind() == yamlx.Scalar && n.Value() == "never" {
 		out.Never = true
 		return

@@ -145,18 +145,14 @@ func (d *decoder) stormBudget(s *StormBudget) []field {
 
 // words reads a list of words out of known.
 func (d *decoder) words(n *yamlx.Node, known []string) []string {
-	if n.Kind() != yamlx.Sequence {
-		d.want(n, "a list of "+strings.Join(known, ", "))
-		return nil
-	}
 	out := []string{}
-	for _, item := range n.Items() {
+	d.items(n, "a list of "+strings.Join(known, ", "), func(item *yamlx.Node) {
 		var v Value[string]
 		d.oneOf(&v, known...)(item)
 		if v.Set {
 			out = append(out, v.V)
 		}
-	}
+	})
 	return out
 }
 
@@ -164,8 +160,7 @@ func (d *decoder) words(n *yamlx.Node, known []string) []string {
 // or {samples: [10ms, 12ms]}.
 func (d *decoder) dist(n *yamlx.Node) *des.Dist {
 	var mean Value[time.Duration]
-	if n.Kind() == yamlx.Scalar {
-		d.duration(&mean)(n)
+	if d.short(n, d.duration(&mean)) {
 		return &des.Dist{Kind: des.Exponential, Mean: mean.V}
 	}
 	var kind Value[string]
@@ -238,8 +233,7 @@ func (d *decoder) queue(out *Value[int64]) func(*yamlx.Node) {
 
 // stormLoad reads 280/s, {workload: payments} or {clients: 100, think: 1s}.
 func (d *decoder) stormLoad(s *StormNode, n *yamlx.Node) {
-	if n.Kind() == yamlx.Scalar {
-		d.rate(&s.Load)(n)
+	if d.short(n, d.rate(&s.Load)) {
 		return
 	}
 	var clients Value[int64]

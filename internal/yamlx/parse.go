@@ -177,7 +177,9 @@ func (b *builder) buildMapping(n *Node, depth int) {
 		}
 		seen[ky.Value] = ky
 		if v := b.build(n.y.Content[i+1], depth+1); v != nil {
-			n.ents = append(n.ents, Entry{Key: &Node{y: ky, doc: b.doc}, Value: v})
+			text := *ky
+			text.Tag = "!!str" // a key is text, also null and 5
+			n.ents = append(n.ents, Entry{Key: &Node{y: &text, doc: b.doc}, Value: v})
 		}
 	}
 	for _, e := range merged {

@@ -67,6 +67,17 @@ func TestReads(t *testing.T) {
 	}
 }
 
+func TestKeysAreText(t *testing.T) {
+	n, _ := parseOne(t, "{null: 1, 5: 2, true: 3, ~: 4}\n")
+	var keys []string
+	for _, e := range n.Entries() {
+		keys = append(keys, e.Key.Value())
+	}
+	if got := strings.Join(keys, " "); got != "null 5 true ~" {
+		t.Errorf("keys %q", got)
+	}
+}
+
 func TestDocuments(t *testing.T) {
 	var l diag.List
 	docs := Parse("f", []byte("a: 1\n---\n# only a comment\n---\nb: 2\n"), Limits{}, &l)
