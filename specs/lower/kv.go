@@ -324,7 +324,7 @@ func (em *emitter) getPlan(n *node) plan {
 	found.do = func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		em.bind(s.As, em.p.onlyRead(s.As, em.entryValue(e.t, place)), &out)
-		return append(out, em.lw.monitors.got(em, s, em.env[s.As])...)
+		return append(out, em.lw.monitors.got(em, s, em.entryValue(e.t, place))...)
 	}
 	pl.outcomes = []*outcome{found, {done: true, pure: true, guard: not(e.there(nil)), text: "finds nothing", do: func(em *emitter) []ir.Stmt {
 		if s.As != nil {
@@ -369,7 +369,7 @@ func (em *emitter) getInline(s *ast.Step) []ir.Stmt {
 	if s.As != nil {
 		em.env[s.As] = newValue(ls...)
 	}
-	return out
+	return append(out, em.lw.monitors.got(em, s, newValue(ls...))...)
 }
 
 // scratch makes the variables for getInline.

@@ -159,7 +159,7 @@ func (q *queue) makeFields() {
 	for _, f := range q.q.Fields {
 		var parts []part
 		for _, pt := range q.lw.shape(f.Type) {
-			if q.lw.entryReads(q.r, "."+f.Name+pt.key) || f.Name == "id" && q.q.DedupBy != nil || q.q.OrderBy != nil && f.Name == q.q.OrderBy.Name || q.counted(f.Name) {
+			if q.lw.messageReads(q.r, "."+f.Name+pt.key, 0) || f.Name == "id" && q.q.DedupBy != nil || q.q.OrderBy != nil && f.Name == q.q.OrderBy.Name || q.counted(f.Name) {
 				parts = append(parts, pt)
 			}
 		}
@@ -178,6 +178,15 @@ func (q *queue) makeFields() {
 	if q.q.Ordered || q.q.OrderBy != nil {
 		q.rank = q.variable("place", ir.Type{Kind: ir.Rank, Sort: q.name, Optional: true})
 	}
+}
+
+// messageReads says whether a part of a message is read by a consumer of the
+// queue, or of a queue that its messages can move to.
+func (lw *lowering) messageReads(r *ast.Resource, key string, depth int) bool {
+	if r == nil || depth > 3 {
+		return false
+	}
+	return lw.entryReads(r, key) || lw.messageReads(r.Queue.DeadLetter, key, depth+1) || lw.messageReads(r.Queue.ReplayTo, key, depth+1)
 }
 
 // counted says whether a promise counts messages by their operation.

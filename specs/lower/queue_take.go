@@ -35,6 +35,7 @@ func (lw *lowering) newMessageTrigger(b baseTrigger) *messageTrigger {
 	hi := held
 	if q.expires {
 		hi = lapsed
+		p.stallable()
 	}
 	t.held = p.perInstance("holds "+q.name, ir.Type{Kind: ir.Range, Lo: 0, Hi: hi})
 	switch {
