@@ -26,6 +26,10 @@ type timerClass struct {
 	running  func(i ir.Expr) ir.Expr
 	// older[y] is over (timers of this class, timers of y).
 	older map[*timerClass]*ir.Var
+	// start is the breakpoint of the clock at which a timer was started; held:
+	// its holder may renew it, so time does not wait for it.
+	start *ir.Var
+	held  bool
 }
 
 // timedClass registers a class of timers.
@@ -37,6 +41,7 @@ func (lw *lowering) timerClass(name string, d *ast.Duration, over ir.Index, runn
 
 // orderTimers makes the flags once all classes are known.
 func (lw *lowering) orderTimers() {
+	lw.startVars()
 	for _, x := range lw.classes {
 		for _, y := range lw.classes {
 			if !lw.blocks(y, x) {
@@ -65,6 +70,9 @@ func appendOnce(l []Inequality, i Inequality) []Inequality {
 // blocks says whether a running y keeps x from firing.
 func (lw *lowering) blocks(y, x *timerClass) bool {
 	a, b := y.duration, x.duration
+	if x.clocked() && y.clocked() {
+		return false // the clock orders them
+	}
 	if a == nil || b == nil || a.None || b.None {
 		return false
 	}
@@ -97,6 +105,9 @@ func (c *timerClass) started(lw *lowering, i ir.Expr) []ir.Stmt {
 		return nil
 	}
 	var out []ir.Stmt
+	if c.start != nil {
+		out = append(out, set(c.start, load(lw.clock.now), i))
+	}
 	for _, y := range lw.classes {
 		v := c.older[y]
 		if v == nil {
@@ -118,6 +129,9 @@ func (c *timerClass) stopped(lw *lowering, i ir.Expr) []ir.Stmt {
 		return nil
 	}
 	var out []ir.Stmt
+	if c.start != nil {
+		out = append(out, set(c.start, num(0), i))
+	}
 	for _, x := range lw.classes {
 		v := x.older[c]
 		if v == nil {
@@ -141,6 +155,9 @@ func (c *timerClass) stopped(lw *lowering, i ir.Expr) []ir.Stmt {
 func (c *timerClass) mayFire(lw *lowering, i ir.Expr) ir.Expr {
 	if c == nil {
 		return yes
+	}
+	if c.start != nil {
+		return c.due(i)
 	}
 	out := no
 	for _, y := range lw.classes {
@@ -264,7 +281,7 @@ func (em *emitter) timePasses(e ast.Expr) []ir.Stmt {
 			return true
 		}
 		r, ok := x.X.(*ast.VarRef)
-		if ok && em.oracle.choose(2) == 1 {
+		if ok && (em.lw.clock != nil || em.oracle.choose(2) == 1) {
 			a := em.p.ageTimer(r.Var, x.Duration)
 			out = append(out, when(and(same(load(a.state, em.me), num(ageRuns)), a.class.mayFire(em.lw, em.me)), a.fire(em.me), nil)...)
 		}

@@ -195,7 +195,7 @@ func (em *emitter) freeze(name string, val value, stmts *[]ir.Stmt) value {
 // control runs the local steps from a node on, up to the next location.
 func (em *emitter) control(id int) []ir.Stmt {
 	if id == end {
-		return em.endRun(true)
+		return em.listEnd()
 	}
 	if em.depth > 60 {
 		return []ir.Stmt{ir.Cut{Reason: fmt.Sprintf("%s: steps without a round trip go round in a loop", em.p.ast.Name)}}
@@ -216,6 +216,17 @@ func (em *emitter) control(id int) []ir.Stmt {
 		return em.local(n)
 	}
 	return em.settle(n)
+}
+
+// listEnd: the steps are done, for this message; a batch goes on with its next.
+func (em *emitter) listEnd() []ir.Stmt {
+	t, ok := em.p.trigger.(*logTrigger)
+	if !ok || t.until == nil {
+		return em.endRun(true)
+	}
+	out := em.rollbackIfOpen()
+	return append(out, em.fork(order(ir.Lt, load(t.pos, em.me), load(t.until, em.me)), t.nextOfBatch,
+		func(arm *emitter) []ir.Stmt { return arm.endRun(true) })...)
 }
 
 // settle stops at a location: live names are stored, the others forgotten.

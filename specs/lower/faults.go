@@ -61,6 +61,10 @@ func (lw *lowering) environment() {
 			lw.logs[r].events()
 		case ast.ProviderKind:
 			lw.provs[r].environment()
+		case ast.ClockKind:
+			if lw.clock.r == r {
+				lw.clock.passes(lw)
+			}
 		}
 	}
 }

@@ -161,6 +161,7 @@ func (lw *lowering) makeTTL(t *table) {
 	t.ttl = tm
 	defer func() {
 		tm.class = lw.timerClass("ttl of "+t.name, tm.duration, t.over, func(i ir.Expr) ir.Expr { return and(t.there(i), load(tm.running, i)) })
+		tm.class.held = true
 	}()
 	for _, p := range lw.order {
 		for _, s := range p.ast.All {

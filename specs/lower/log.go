@@ -287,6 +287,8 @@ type logTrigger struct {
 	g    *group
 	part *ir.Var // partition of the run's message
 	pos  *ir.Var
+	// until is the position of the last message of the run's batch; nil: one.
+	until *ir.Var
 }
 
 func (lw *lowering) newLogTrigger(b baseTrigger) *logTrigger {
@@ -294,6 +296,9 @@ func (lw *lowering) newLogTrigger(b baseTrigger) *logTrigger {
 	t := &logTrigger{baseTrigger: b, l: l, g: l.groupOf(b.p)}
 	t.part = b.p.perInstance("partition", ir.Type{Kind: ir.Ref, Set: l.parts, Optional: true})
 	t.pos = b.p.perInstance("position", ir.Type{Kind: ir.Range, Lo: 0, Hi: l.places.Size - 1, Optional: true})
+	if b.tr.Batch > 1 {
+		t.until = b.p.perInstance("batch to position", t.pos.Type)
+	}
 	if b.p.set.Size > 1 && b.tr.Workers > 1 && b.p.ast.Instances > 1 {
 		b.p.set.Ordered = true
 	}
@@ -316,9 +321,35 @@ func (t *logTrigger) start() {
 			at := &ir.Local{Name: "position"}
 			out = append(out, ir.Let{Local: at, Value: pos})
 			em.bind(t.tr.As, em.p.onlyRead(t.tr.As, l.value(part, use(at))), &out)
-			return append(out, set(t.part, part, em.me), set(t.pos, use(at), em.me), set(t.g.next, sum(ir.Add, use(at), num(1)), part))
+			out = append(out, set(t.part, part, em.me), set(t.pos, use(at), em.me))
+			return append(out, t.fetched(em, use(at), part)...)
 		},
 	})
+}
+
+// fetched moves the next position behind what the run has taken: one message,
+// or as many as there are, up to the size of a batch.
+func (t *logTrigger) fetched(em *emitter, at, part ir.Expr) []ir.Stmt {
+	if t.until == nil {
+		return []ir.Stmt{set(t.g.next, sum(ir.Add, at, num(1)), part)}
+	}
+	l := &ir.Local{Name: "fetched"}
+	all := sum(ir.Add, at, num(t.tr.Batch))
+	length := load(t.l.length, part)
+	return []ir.Stmt{ir.Let{Local: l, Value: pick(order(ir.Lt, length, all), length, all)},
+		set(t.g.next, use(l), part), set(t.until, sum(ir.Sub, use(l), num(1)), em.me)}
+}
+
+// nextOfBatch starts the steps anew with the next message.
+func (t *logTrigger) nextOfBatch(em *emitter) []ir.Stmt {
+	pos := &ir.Local{Name: "position"}
+	out := []ir.Stmt{ir.Let{Local: pos, Value: sum(ir.Add, load(t.pos, em.me), num(1))}}
+	part := load(t.part, em.me)
+	em.env = map[*ast.Var]value{}
+	em.bind(t.tr.As, em.p.onlyRead(t.tr.As, t.l.value(part, use(pos))), &out)
+	out = append(out, set(t.pos, use(pos), em.me))
+	em.depth++
+	return append(out, em.control(em.p.first)...)
 }
 
 func (t *logTrigger) operation(em *emitter) value { return em.env[t.tr.As].field("op") }

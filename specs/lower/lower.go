@@ -86,6 +86,7 @@ type lowering struct {
 	logs     map[*ast.Resource]*logStore
 	replicas map[*ast.Resource]*replica
 	classes  []*timerClass
+	clock    *clock
 	waits    []waiting
 	budgets  map[string]*budget
 	effects  map[*ast.Effect]map[*ast.Operation]*ir.Var

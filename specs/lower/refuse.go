@@ -1,23 +1,14 @@
 package lower
 
-import (
-	"github.com/relplan/relplan/internal/diag"
-	"github.com/relplan/relplan/specs/ast"
-)
+import "github.com/relplan/relplan/specs/ast"
 
-// refuse reports, with positions, everything the spec uses that has no meaning
-// here yet: nothing is left out silently.
+// refuse reports, with positions, what the spec uses that has no meaning here:
+// nothing is left out silently.
 func (lw *lowering) refuse() {
-	no := func(p diag.Pos, what string) { lw.problem(p, "%s is not checked yet", what) }
-	for _, r := range lw.spec.Resources {
-		switch {
-		case r.Kind == ast.ClockKind:
-			no(r.Pos, "kind: clock")
-		}
-	}
 	for _, p := range lw.spec.Processes {
-		if p.Trigger.Batch > 1 {
-			no(p.Trigger.Pos, "batch:")
+		tr := p.Trigger
+		if tr.Kind == ast.OnMessage && tr.Batch > 1 && tr.Queue.Kind != ast.LogKind {
+			lw.problem(tr.Pos, "batch: is checked for a log only: a queue's messages come one by one, take one per run")
 		}
 	}
 }

@@ -59,3 +59,5 @@ func runRules(t *testing.T, rules []rule) {
 		})
 	}
 }
+
+func replace(s, old, new string) string { return strings.ReplaceAll(s, old, new) }

@@ -8,6 +8,11 @@ import (
 // makeStores makes the variables of every resource.
 func (lw *lowering) makeStores() {
 	for _, r := range lw.spec.Resources {
+		if r.Kind == ast.ClockKind && lw.clock == nil {
+			lw.makeClock(r)
+		}
+	}
+	for _, r := range lw.spec.Resources {
 		switch r.Kind {
 		case ast.SQLKind:
 			for _, a := range r.SQL.Tables {

@@ -261,6 +261,7 @@ func (lw *lowering) makeLease(t *table) {
 		return
 	}
 	tm := &timer{t: t, duration: l.Lasts}
+	defer func() { tm.class.held = true }()
 	tm.class = lw.timerClass("lease of "+t.name, l.Lasts, t.over, func(i ir.Expr) ir.Expr { return and(t.there(i), t.leased(i, reader{})) })
 	t.timers = append(t.timers, tm)
 	for _, p := range lw.order {
