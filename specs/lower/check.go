@@ -21,6 +21,10 @@ type Outcome struct {
 	Result *modelcheck.Result
 	// Reruns is how often the program was rebuilt with larger pools.
 	Reruns int
+	// Orders are the orders of named durations that decide the verdict; Assumed
+	// says of each assumption whether it removed anything.
+	Orders  []Inequality
+	Assumed []Assumed
 	// Unbounded lists what grew beyond every capacity tried, in words.
 	Unbounded []string
 }
@@ -29,9 +33,19 @@ type Outcome struct {
 // search is repeated, up to maxSlots; integers are never grown: their range is
 // the author's (R33).
 func Check(ctx context.Context, spec *ast.Spec, opt modelcheck.Options) (*Outcome, error) {
+	o, err := explore(ctx, spec, opt, Options{})
+	if err != nil {
+		return nil, err
+	}
+	return o, o.restsOn(ctx, opt)
+}
+
+// explore is Check without what the verdict rests on.
+func explore(ctx context.Context, spec *ast.Spec, opt modelcheck.Options, how Options) (*Outcome, error) {
 	caps := map[string]int{}
 	for run := 0; ; run++ {
-		lo, err := Lower(spec, Options{Capacity: caps})
+		how.Capacity = caps
+		lo, err := Lower(spec, how)
 		if err != nil {
 			return nil, err
 		}

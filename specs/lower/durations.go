@@ -48,24 +48,12 @@ func (lw *lowering) orderTimers() {
 				continue
 			}
 			x.older[y] = lw.variable(&ir.Var{Name: fmt.Sprintf("%s started after %s", x.name, y.name), Index: []ir.Index{x.over, y.over}, Type: ir.Type{Kind: ir.Bool}})
-			if x.duration != y.duration {
-				lw.out.Inequalities = appendOnce(lw.out.Inequalities, Inequality{Shorter: y.duration, Longer: x.duration})
-			}
 		}
 	}
 }
 
-// Inequality is an order of two durations that kept a timer from firing.
+// Inequality is an order of two durations that decides a verdict.
 type Inequality struct{ Shorter, Longer *ast.Duration }
-
-func appendOnce(l []Inequality, i Inequality) []Inequality {
-	for _, x := range l {
-		if x == i {
-			return l
-		}
-	}
-	return append(l, i)
-}
 
 // blocks says whether a running y keeps x from firing.
 func (lw *lowering) blocks(y, x *timerClass) bool {
@@ -79,8 +67,13 @@ func (lw *lowering) blocks(y, x *timerClass) bool {
 	if a == b {
 		return !a.Inline
 	}
-	if lw.opts.AnyOrder {
-		return false
+	if lw.opts.longer != nil {
+		switch {
+		case a == lw.opts.shorter && b == lw.opts.longer:
+			return true
+		case a == lw.opts.longer && b == lw.opts.shorter:
+			return false
+		}
 	}
 	for _, s := range lw.spec.Assume {
 		if s.Kind != ast.AssumeOrder {

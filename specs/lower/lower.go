@@ -31,8 +31,8 @@ type Options struct {
 	// Capacity is the number of slots of a pool (rows of a table, entries of a
 	// kv, messages of a queue) by its name, where the derived one was too small.
 	Capacity map[string]int
-	// AnyOrder leaves the order of timers of different durations open.
-	AnyOrder bool
+	// longer and shorter order two durations, whatever their lengths.
+	longer, shorter *ast.Duration
 
 	window *window // only this event can go wrong
 }
@@ -48,8 +48,6 @@ type Lowered struct {
 	Possible []Possible
 	// Warnings are found while lowering.
 	Warnings []diag.Diagnostic
-	// Inequalities are the orders of durations that keep timers from firing.
-	Inequalities []Inequality
 	// Notes say what the program does not distinguish, for --stats.
 	Notes []string
 

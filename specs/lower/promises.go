@@ -21,6 +21,12 @@ func (lw *lowering) promises() {
 		}
 		lw.out.Promises = append(lw.out.Promises, ids)
 	}
+	if lw.opts.window != nil {
+		left := lw.budget(lw.spec.Faults[0]).left
+		defer func() {
+			lw.program.Props = append(lw.program.Props, &ir.Property{Name: "the event happens", Kind: ir.Reachable, Goal: same(load(left), num(0))})
+		}()
+	}
 	for _, p := range lw.spec.MustBePossible {
 		lw.out.Possible = append(lw.out.Possible, lw.possibility(p))
 	}

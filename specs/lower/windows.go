@@ -2,12 +2,10 @@ package lower
 
 import (
 	"context"
-	"fmt"
 	"sort"
 	"strings"
 
 	"github.com/relplan/relplan/modelcheck"
-	"github.com/relplan/relplan/modelcheck/ir"
 	"github.com/relplan/relplan/specs/ast"
 )
 
@@ -100,12 +98,12 @@ func windowAt(ctx context.Context, spec *ast.Spec, w *window, opt modelcheck.Opt
 	kind := map[string]ast.FaultKind{"crash": ast.FaultCrash, "answer_lost": ast.FaultResponseLost, "request_lost": ast.FaultRequestLost, "late": ast.FaultLateRequest}[w.event]
 	only.Faults = []*ast.Fault{{Kind: kind, Name: w.event, Max: 1, Pos: w.step.Pos}}
 	only.MustBePossible = nil
-	o, err := checkWith(ctx, &only, opt, w)
+	o, err := explore(ctx, &only, opt, Options{window: w})
 	if err != nil {
 		return nil, err
 	}
 	out := &Window{Process: w.process.Name, Event: w.event, Line: w.step.Pos.Line}
-	reach := len(o.Program.Props) - 1
+	reach := len(o.Program.Props) - 1 // added last, by promises()
 	var path *modelcheck.History
 	for k, r := range o.Result.Properties {
 		if o.stands([]int{reach}, k) {
@@ -235,33 +233,6 @@ func (o *Outcome) first(state []uint64, p *process, actor int, started bool) (*m
 	s, id := sink.At(at)
 	next := append([]uint64{}, s...)
 	return &modelcheck.HistoryStep{ID: id, Action: o.Model.Describe(id), State: next}, true
-}
-
-// checkWith is Check restricted to one event, with a property that finds it.
-func checkWith(ctx context.Context, spec *ast.Spec, opt modelcheck.Options, w *window) (*Outcome, error) {
-	caps := map[string]int{}
-	for run := 0; ; run++ {
-		lo, err := Lower(spec, Options{Capacity: caps, window: w})
-		if err != nil {
-			return nil, err
-		}
-		left := lo.lw.budget(spec.Faults[0]).left
-		lo.Program.Props = append(lo.Program.Props, &ir.Property{Name: "the event happens", Kind: ir.Reachable, Goal: same(load(left), num(0))})
-		m, err := ir.Compile(lo.Program, ir.Options{})
-		if err != nil {
-			return nil, fmt.Errorf("%s: internal: %w", spec.File, err)
-		}
-		res, err := modelcheck.Check(ctx, m, m.Properties(), opt)
-		if err != nil {
-			return nil, err
-		}
-		o := &Outcome{Lowered: lo, Model: m, Result: res, Reruns: run}
-		grown, stuck := grow(caps, m, res)
-		if !grown {
-			o.Unbounded = stuck
-			return o, nil
-		}
-	}
 }
 
 // allows says whether a fault may hit the process at the node.
