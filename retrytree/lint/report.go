@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/relplan/relplan/internal/diag"
+	"github.com/relplan/relplan/retrytree/retryconfig"
 )
 
 // number gives the finding the number it is about and its limit.
@@ -109,4 +110,12 @@ func (p callPath) with(e Edge) callPath {
 		total *= n
 	}
 	return callPath{append(p.edges[:len(p.edges):len(p.edges)], e), total}
+}
+
+// attempts words the attempts of a hop: "3 attempts", "attempts without a limit".
+func attempts(h *retryconfig.Hop) string {
+	if h.Unbounded {
+		return "attempts without a limit"
+	}
+	return h.AttemptsText() + " attempts"
 }

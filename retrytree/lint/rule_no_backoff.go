@@ -41,7 +41,7 @@ var noBackoff = &Rule{
 	Run: func(p *Pass) {
 		p.hops(func(h *retryconfig.Hop) {
 			if h.Waits.None() && !h.Waits.Elsewhere && h.Hedge == nil {
-				p.report(h, "%s attempts with no wait between them", h.AttemptsText()).values("0s", "")
+				p.report(h, "%s with no wait between them", attempts(h)).values("0s", "")
 			}
 		})
 	},

@@ -52,7 +52,7 @@ spec:
 		p.hops(func(h *retryconfig.Hop) {
 			n, ok := h.AttemptCount()
 			if (!ok || n > 2) && h.Budget == nil && h.Hedge == nil && meshKind.MatchString(h.Kind) {
-				p.report(h, "%s attempts and no budget: an outage multiplies the load by that", h.AttemptsText()).values(h.AttemptsText(), "2")
+				p.report(h, "%s and no budget: an outage multiplies the load by that", attempts(h)).values(h.AttemptsText(), "2")
 			}
 		})
 	},

@@ -40,7 +40,7 @@ spec:
 	Run: func(p *Pass) {
 		p.hops(func(h *retryconfig.Hop) {
 			if h.PerTry != nil && h.Overall == nil && h.OverallKnown && !h.Unbounded && h.Class == retryconfig.Request {
-				p.report(h, "%s attempts of up to %v, and no limit of the whole: up to %s", h.AttemptsText(), *h.PerTry, worstText(h)).values(worstText(h), "none")
+				p.report(h, "%s of up to %v, and no limit of the whole: up to %s", attempts(h), *h.PerTry, worstText(h)).values(worstText(h), "none")
 			}
 		})
 	},

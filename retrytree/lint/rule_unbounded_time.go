@@ -40,7 +40,7 @@ spec:
 	Run: func(p *Pass) {
 		p.hops(func(h *retryconfig.Hop) {
 			if h.Undecided == "" && h.OverallKnown && h.Overall == nil && (h.PerTry == nil || h.Unbounded) && h.Worst == nil && !projectTimeout(h) {
-				p.report(h, "%s attempts without any limit of their time", h.AttemptsText())
+				p.report(h, "%s, and no limit of their time", attempts(h))
 			}
 		})
 	},

@@ -57,12 +57,17 @@ func (c number) parse(n *tree.Node) (int64, error) {
 
 // count reads a whole number of a hop; a bad one refuses the hop. nil when absent.
 func (in *input) count(h *Hop, key string, n *tree.Node, c number) *int64 {
-	if n.Missing() || in.outside(h, key, n) {
+	if n.Missing() {
+		return nil
+	}
+	if in.outside(h, key, n) {
+		h.countOpen = true
 		return nil
 	}
 	v, err := c.parse(n)
 	if err != nil {
 		in.refuse(h, n.At(), "%s: %v", key, err)
+		h.countText = fmt.Sprintf("%s: %s", key, n.Str())
 		return nil
 	}
 	return &v

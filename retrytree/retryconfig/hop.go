@@ -79,6 +79,8 @@ type Hop struct {
 	Refused    string   // why the product refuses the policy, or ""
 	Default    bool     // nobody wrote it: the product retries by default
 	Hidden     []string // defaults that nobody wrote and that matter
+	countText  string   // a count that is refused, as written
+	countOpen  bool     // the count is filled in outside the file
 	Notes      []string // how the numbers came about, for people
 }
 
@@ -146,10 +148,17 @@ func addDur(a, b time.Duration) time.Duration {
 // 2 to 4 of the normal form. A value that a reader has set stays.
 func (h *Hop) finish() {
 	if h.Refused != "" {
+		if h.countText != "" {
+			h.Written = h.countText
+		}
 		h.Attempts, h.Unbounded, h.Slow, h.Worst = nil, false, nil, nil
 		h.PerTry, h.Overall, h.WorstLow, h.WorstHigh = nil, nil, nil, nil
 		h.SlowLow, h.SlowHigh, h.AttemptsLow, h.AttemptsHigh = nil, nil, nil, nil
 		return
+	}
+	if h.countOpen {
+		h.Attempts, h.Unbounded, h.Written, h.Default = nil, false, h.Undecided, false
+		h.Slow, h.SlowLow, h.SlowHigh, h.Worst, h.WorstLow, h.WorstHigh = nil, nil, nil, nil, nil, nil
 	}
 	if h.Undecided != "" && h.PerTry == nil {
 		return

@@ -89,7 +89,24 @@ func (in *input) linkerdObject(d *doc, profiles, routed map[string]bool) {
 	if d.kind == "Service" {
 		h.To = []string{d.name + "." + d.ns() + ".svc.cluster.local"}
 	}
+	if d.kind == "HTTPRoute" {
+		h.Methods = routeMethods(d.root.Get("spec", "rules"))
+	}
 	in.linkerdPolicy(h, an)
+}
+
+// routeMethods gives the methods of all rules of an HTTPRoute, or nil when one of them
+// takes every method.
+func routeMethods(rules *tree.Node) []string {
+	var out []string
+	for _, r := range rules.List() {
+		m := gwapiMethods(r.Get("matches"))
+		if m == nil {
+			return nil
+		}
+		out = append(out, m...)
+	}
+	return out
 }
 
 func (in *input) linkerdPolicy(h *Hop, an *tree.Node) {

@@ -201,13 +201,13 @@ func (n *nginxConf) hop(h *Hop, sc nginxScope, target string) {
 		h.Attempts = nil
 	case !known || count < tries && tries > 0 && known:
 		h.attempts(min(orCount(known, count, tries), tries))
-		h.Written = fmt.Sprintf("tries %d (counts all attempts), %d servers", tries, count)
+		h.Written = fmt.Sprintf("tries %d (counts all attempts), servers: %d", tries, count)
 	case tries > 0:
 		h.attempts(tries)
 		h.Written = fmt.Sprintf("%s_next_upstream_tries %d (counts all attempts)", sc.proto, tries)
 	default:
 		h.attempts(count)
-		h.Written = fmt.Sprintf("tries 0 = no limit, %d servers", count)
+		h.Written = fmt.Sprintf("tries 0 = no limit, servers: %d", count)
 	}
 	h.TimeoutRetried = No
 	if sc.stream || contains(conditions, "timeout") {

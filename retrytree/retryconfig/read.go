@@ -88,12 +88,16 @@ func (in *input) parse(src []byte) bool {
 	switch in.syn = sniff(src); in.syn {
 	case synNginx, synHAProxy, synCaddy:
 		in.text = tree.Lines(src)
-		if at, what, ok := templated(src, false); ok {
+		if at, what, ok := templated(src); ok {
 			in.template(at, what)
 			return false
 		}
 		return true
 	case synProperties:
+		if why := codeByContent(src); why != "" {
+			in.code(src, why)
+			return false
+		}
 		docs, _ := tree.ParseProperties(src)
 		in.flat = docs
 		return true
@@ -105,7 +109,7 @@ func (in *input) parse(src []byte) bool {
 
 // loadTree reads YAML and JSON.
 func (in *input) loadTree(src []byte) bool {
-	at, what, isTemplate := templated(src, true)
+	at, what, isTemplate := templated(src)
 	trim := bytes.TrimSpace(src)
 	if c := trim[0]; c == '{' || c == '[' || bytes.HasPrefix(trim, []byte("//")) || bytes.HasPrefix(trim, []byte("/*")) {
 		root, err := tree.ParseJSON(src)
@@ -152,7 +156,7 @@ func (in *input) checkTemplates(at tree.Pos, what string, isTemplate bool) bool 
 		in.patch()
 		return false
 	}
-	return true
+	return !in.kustomized()
 }
 
 func (in *input) addDoc(root *tree.Node) {

@@ -67,7 +67,7 @@ func flatSyntax(src []byte) syntax {
 		t := strings.TrimSpace(l.Text)
 		switch {
 		case t == "" || strings.HasPrefix(t, "#") || strings.HasPrefix(t, ";") || strings.HasPrefix(t, "!") || strings.HasPrefix(t, "//"):
-		case iniSection.MatchString(t) && strings.HasPrefix(l.Text, "["):
+		case iniSection.MatchString(t):
 			section = true
 		case keyEquals.MatchString(t):
 			pairs++
@@ -158,9 +158,8 @@ var (
 	argoMark  = regexp.MustCompile(`\{\{=?-?\s*(inputs|outputs|workflow|steps|tasks|item|pod|node|retries|lastRetry|parameters|sprig)\b`)
 )
 
-// templated finds the first mark of a template engine outside comments. With strict,
-// only marks that a valid YAML or JSON file would not have count.
-func templated(src []byte, strict bool) (at tree.Pos, what string, ok bool) {
+// templated finds the first mark of a template engine outside comments.
+func templated(src []byte) (at tree.Pos, what string, ok bool) {
 	if !bytes.Contains(src, []byte("{{")) && !bytes.Contains(src, []byte("{%")) && !bytes.Contains(src, []byte("<%")) {
 		return at, "", false
 	}
@@ -176,19 +175,28 @@ func templated(src []byte, strict bool) (at tree.Pos, what string, ok bool) {
 			if loc == nil || argoMark.MatchString(l.Text) || m.re == helmMark && strings.Contains(l.Text[:loc[0]+1], "${") {
 				continue
 			}
-			if m.re == bareMark && !strict {
-				continue
-			}
 			return tree.Pos{Line: l.N, Col: len([]rune(l.Text[:loc[0]])) + 1}, m.what, true
 		}
 	}
 	return at, "", false
 }
 
-// template refuses a template: with a finding when it mentions retries.
+// retryingKind matches objects whose hidden defaults matter even without a word on them.
+var retryingKind = regexp.MustCompile(`(?m)^\s*"?kind"?:\s*"?(VirtualService|DestinationRule|HTTPRoute|GRPCRoute|Ingress|HTTPProxy|Mapping|BackendTrafficPolicy|ServiceProfile|` +
+	`MeshRetry|Resiliency|Job|CronJob|Workflow|WorkflowTemplate|CronWorkflow|Pipeline|PipelineRun|Broker|Trigger|Middleware|RouteTable|VirtualRouter)\b`)
+
+// templateWord matches a template that has to do with retries.
+var templateWord = regexp.MustCompile(`(?i)retr(y|ies)|attempts|next_?-?upstream|redeliver|max_?-?deliver|delivery-?limit|backoff|redrive|maxreceive`)
+
+// template refuses a template: with a finding when it mentions retries. One that has
+// nothing to do with them is skipped.
 func (in *input) template(at tree.Pos, what string) {
+	if src := in.file.Source; !templateWord.Match(src) && !retryingKind.Match(src) {
+		in.file.Reason = "a template without a word on retries"
+		return
+	}
 	in.file.unread(at, "%s, not plain configuration; render it first (helm template, kustomize build, ...), a number is never guessed", what)
-	if retryWord.Match(in.file.Source) || bytes.Contains(in.file.Source, []byte("timeout")) {
+	if templateWord.Match(in.file.Source) || retryingKind.Match(in.file.Source) {
 		in.fact("unparsed-template", at, nil, "%s: the file is a template and its numbers are not known before it is rendered", what)
 	}
 }
@@ -207,6 +215,36 @@ func isPatch(docs []*doc) bool {
 		}
 	}
 	return len(docs) > 0
+}
+
+// kustomized refuses a kustomization whose patches touch retries, and an object that is
+// a strategic merge patch by its directive.
+func (in *input) kustomized() bool {
+	for _, d := range in.docs {
+		at, what := tree.Pos{}, ""
+		d.root.Walk(func(_ []string, n *tree.Node) bool {
+			if e := n.Entry("$patch"); e != nil && what == "" {
+				at, what = e.KeyPos, "a strategic merge patch ($patch), not a whole object"
+			}
+			return what == ""
+		})
+		if d.kind == "Kustomization" && what == "" {
+			for _, key := range []string{"patches", "patchesStrategicMerge", "patchesJson6902"} {
+				d.root.Get(key).Walk(func(_ []string, n *tree.Node) bool {
+					if what == "" && (retryWord.MatchString(n.Str()) || in.touchesRetries(n)) {
+						at, what = n.Pos, "a kustomization that patches retries"
+					}
+					return what == ""
+				})
+			}
+		}
+		if what != "" && retryWord.Match(in.file.Source) {
+			in.file.unread(at, "%s; build the overlay first (kustomize build), a number is never guessed", what)
+			in.fact("unparsed-template", at, nil, "%s: the result is not known before the overlay is built", what)
+			return true
+		}
+	}
+	return false
 }
 
 // patch refuses a patch that changes retries or time limits.
