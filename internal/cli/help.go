@@ -34,6 +34,7 @@ var helpSources = []helpSource{
 		}
 		return out
 	}},
+	retryHelp,
 }
 
 func specHelp(code string) (helpText, bool) {

@@ -190,7 +190,7 @@ func comparePaths(old, now []Edge) []PathChange {
 		}
 		for _, p := range paths(es) {
 			if len(p.edges) > 1 && !from[p.last().To] {
-				out[p.names()] = p.attempts
+				out[p.names()] = max(out[p.names()], p.attempts) // routes beside each other are alternatives
 				names = append(names, p.names())
 			}
 		}

@@ -107,10 +107,18 @@ func edges(files []*retryconfig.File) []Edge {
 	for _, f := range files {
 		for _, c := range f.Calls {
 			e := Edge{From: c.From, To: c.To, Hop: c.Hop, Why: "plan"}
-			if c.File != "" {
-				e.Hop = hopOf(files, f.Path, c)
+			if c.File == "" {
+				out = append(out, e)
+				continue
 			}
-			if e.Hop != nil {
+			for _, h := range hopsOf(files, f.Path, c) {
+				e.Hop = h
+				if c.To == "" { // every call that the file decides
+					e.To = h.Name
+					if len(h.To) > 0 {
+						e.To = shortHost(h.To[0])
+					}
+				}
 				out = append(out, e)
 			}
 		}
@@ -133,7 +141,7 @@ func edges(files []*retryconfig.File) []Edge {
 			}
 			if from != "" || apps[name] {
 				if from == "" {
-					from = "caller of " + name
+					from = "callers"
 				}
 				out = append(out, Edge{From: from, To: name, Hop: h, Why: "names"})
 			}
@@ -150,17 +158,19 @@ func eachHop(files []*retryconfig.File, f func(h *retryconfig.Hop)) {
 	}
 }
 
-// hopOf finds the hop that a plan takes from another file.
-func hopOf(files []*retryconfig.File, plan string, c retryconfig.Call) *retryconfig.Hop {
+// hopsOf finds the hops that a plan takes from another file: the one that is named, the
+// only one, or all of them for a call without a callee.
+func hopsOf(files []*retryconfig.File, plan string, c retryconfig.Call) []*retryconfig.Hop {
 	want := path.Join(path.Dir(filepath.ToSlash(plan)), c.File)
 	for _, f := range files {
 		if p := filepath.ToSlash(f.Path); p != want && path.Clean(p) != want {
 			continue
 		}
-		for _, h := range f.Hops {
-			if h.Name == c.HopName || c.HopName == "" {
-				return h
-			}
+		if c.To == "" && c.HopName == "" {
+			return f.Hops
+		}
+		if h := f.Hop(c.HopName); h != nil {
+			return []*retryconfig.Hop{h}
 		}
 	}
 	return nil

@@ -37,15 +37,23 @@ calls:
 				for _, c := range svc.Value.Get("calls").List() {
 					in.planCall(svc.Key, c)
 				}
+				if f := svc.Value.Get("from"); f.Is(tree.Map) { // every call that the file decides
+					in.file.Calls = append(in.file.Calls, Call{From: svc.Key, File: planPath(f), HopName: f.Get("hop").Str(), Line: f.Pos.Line})
+				}
 			}
 		}
 	},
 }
 
+// planPath is the file that a from names, with slashes.
+func planPath(from *tree.Node) string {
+	return path.Clean(strings.ReplaceAll(from.Get("file").Str(), `\`, "/"))
+}
+
 func (in *input) planCall(from string, c *tree.Node) {
 	call := Call{From: from, To: c.Get("to").Str(), Line: c.Pos.Line}
 	if f := c.Get("from"); f.Is(tree.Map) {
-		call.File, call.HopName = path.Clean(strings.ReplaceAll(f.Get("file").Str(), `\`, "/")), f.Get("hop").Str()
+		call.File, call.HopName = planPath(f), f.Get("hop").Str()
 		in.file.Calls = append(in.file.Calls, call)
 		return
 	}
