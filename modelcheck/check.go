@@ -2,6 +2,7 @@ package modelcheck
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -18,7 +19,15 @@ func Check(ctx context.Context, m Model, props []Property, opt Options) (*Result
 	}
 	defer s.close()
 	s.run(ctx)
+	if len(s.layers[0]) == 0 {
+		return nil, fmt.Errorf("%w: no initial state", errModel)
+	}
 	r := s.result()
+	if opt.TimeLimit > 0 { // histories get what is left, and a second
+		c, cancel := context.WithDeadline(ctx, s.began.Add(opt.TimeLimit+time.Second))
+		defer cancel()
+		ctx = c
+	}
 	if err := s.judge(ctx, r); err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func (s *search) leastFaults(ctx context.Context, q request) []map[string]int {
 	if q.prop.Kind == LeadsTo {
 		t.from, t.goal = q.prop.From, q.prop.Goal
 	}
-	l := &leastSearch{t: t, index: map[uint64][]int32{}, width: t.shape.Words, q: q}
+	l := &leastSearch{t: t, states: interned{width: t.shape.Words}, width: t.shape.Words, q: q}
 	for _, a := range t.actions {
 		if a.fault && !slices.Contains(l.units, a.unit) {
 			l.units = append(l.units, a.unit)
@@ -47,11 +47,17 @@ type leastSearch struct {
 	q      request
 	units  []string
 	width  int
-	words  []uint64
-	spent  []spending // by node
-	index  map[uint64][]int32
+	states interned
+	nodes  []leastNode
+	first  []int32   // by state: its newest node
 	queues [][]int32 // nodes by number of units
 	found  []spending
+}
+
+// leastNode is a state with the units spent to get there.
+type leastNode struct {
+	state, next int32 // next: an older node of the same state, -1
+	spent       spending
 }
 
 // spending counts units by position in leastSearch.units.
@@ -84,11 +90,12 @@ func (l *leastSearch) run(ctx context.Context) bool {
 	x := l.t.x
 	for total := 0; total < len(l.queues); total++ {
 		for at := 0; at < len(l.queues[total]); at++ {
-			if at%1024 == 0 && ctx.Err() != nil || len(l.spent) > leastFaultNodes {
+			if at%1024 == 0 && ctx.Err() != nil || len(l.nodes) > leastFaultNodes {
 				return false
 			}
 			v := l.queues[total][at]
-			st, spent := l.words[int(v)*l.width:][:l.width:l.width], l.spent[v]
+			spent := l.nodes[v].spent
+			st := l.states.at(l.nodes[v].state)
 			if l.enough(spent) {
 				continue
 			}
@@ -132,16 +139,18 @@ func (l *leastSearch) offer(st []uint64, spent spending) {
 	if l.t.sym != nil {
 		l.t.sym.canonical(st)
 	}
-	h := fingerprint(st)
-	for _, v := range l.index[h] {
-		if equalWords(l.words[int(v)*l.width:][:l.width], st) && l.spent[v].within(spent) {
+	state, fresh := l.states.add(st)
+	if fresh {
+		l.first = append(l.first, -1)
+	}
+	for v := l.first[state]; v >= 0; v = l.nodes[v].next {
+		if l.nodes[v].spent.within(spent) {
 			return
 		}
 	}
-	v := int32(len(l.spent))
-	l.index[h] = append(l.index[h], v)
-	l.words = append(l.words, st...)
-	l.spent = append(l.spent, spent)
+	v := int32(len(l.nodes))
+	l.nodes = append(l.nodes, leastNode{state, l.first[state], spent})
+	l.first[state] = v
 	n := spent.total()
 	for len(l.queues) <= n {
 		l.queues = append(l.queues, nil)

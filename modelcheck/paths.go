@@ -1,7 +1,6 @@
 package modelcheck
 
 import (
-	"container/heap"
 	"context"
 	"slices"
 )
@@ -16,8 +15,7 @@ type pathSearch struct {
 	limit    int                    // nodes, 0 = none
 
 	nodes  []pathNode
-	words  []uint64 // states of the nodes
-	index  map[uint64][]int32
+	states interned // by node
 	heap   pathHeap
 	width  int
 	buffer []uint64
@@ -30,24 +28,51 @@ type pathNode struct {
 	done   bool
 }
 
-type pathHeap []pathItem
-
+// pathItem is a node waiting with the cost it had when it was put there.
 type pathItem struct {
 	cost uint64
 	node int32
 }
 
-func (h pathHeap) Len() int { return len(h) }
-func (h pathHeap) Less(i, j int) bool {
-	return h[i].cost < h[j].cost || h[i].cost == h[j].cost && h[i].node < h[j].node
+func (a pathItem) before(b pathItem) bool {
+	return a.cost < b.cost || a.cost == b.cost && a.node < b.node
 }
-func (h pathHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *pathHeap) Push(x any)   { *h = append(*h, x.(pathItem)) }
-func (h *pathHeap) Pop() any {
+
+// pathHeap is a binary heap, least first.
+type pathHeap []pathItem
+
+func (h *pathHeap) push(x pathItem) {
+	*h = append(*h, x)
 	o := *h
-	x := o[len(o)-1]
-	*h = o[:len(o)-1]
-	return x
+	i := len(o) - 1
+	for i > 0 && x.before(o[(i-1)/2]) {
+		o[i] = o[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	o[i] = x
+}
+
+func (h *pathHeap) pop() pathItem {
+	o := *h
+	top, x := o[0], o[len(o)-1]
+	o = o[:len(o)-1]
+	*h = o
+	i := 0
+	for 2*i+1 < len(o) {
+		c := 2*i + 1
+		if c+1 < len(o) && o[c+1].before(o[c]) {
+			c++
+		}
+		if !o[c].before(x) {
+			break
+		}
+		o[i] = o[c]
+		i = c
+	}
+	if len(o) > 0 {
+		o[i] = x
+	}
+	return top
 }
 
 // pathStep is a representative on a path and the cost of the step into it.
@@ -60,18 +85,18 @@ type pathStep struct {
 // to a target; nil if there is none. exact is false when the limit was met.
 func (p *pathSearch) find(ctx context.Context) (path []pathStep, exact bool) {
 	p.width = p.t.shape.Words
-	p.index = map[uint64][]int32{}
+	p.states.width = p.width
 	p.buffer = make([]uint64, p.width)
 	p.t.model.Initial(func(st []uint64) {
 		copy(p.buffer, p.t.start(st))
 		p.offer(-1, 0, 0)
 	})
 	best := int32(-1)
-	for steps := 0; p.heap.Len() > 0; steps++ {
+	for steps := 0; len(p.heap) > 0; steps++ {
 		if p.limit > 0 && len(p.nodes) > p.limit || steps%1024 == 0 && ctx.Err() != nil {
 			return nil, false
 		}
-		it := heap.Pop(&p.heap).(pathItem)
+		it := p.heap.pop()
 		n := &p.nodes[it.node]
 		if n.done || n.cost != it.cost {
 			continue
@@ -103,9 +128,7 @@ func (p *pathSearch) find(ctx context.Context) (path []pathStep, exact bool) {
 	return path, true
 }
 
-func (p *pathSearch) state(v int32) []uint64 {
-	return p.words[int(v)*p.width:][:p.width:p.width]
-}
+func (p *pathSearch) state(v int32) []uint64 { return p.states.at(v) }
 
 func (p *pathSearch) expand(v int32, cost uint64) {
 	st := p.state(v)
@@ -124,27 +147,21 @@ func (p *pathSearch) offer(parent int32, a ActionID, cost uint64) {
 	if p.t.sym != nil {
 		p.t.sym.canonical(p.buffer)
 	}
-	h := fingerprint(p.buffer)
-	for _, v := range p.index[h] {
-		if !equalWords(p.state(v), p.buffer) {
-			continue
-		}
-		n := &p.nodes[v]
-		switch {
-		case n.done || cost > n.cost:
-		case cost < n.cost:
-			n.cost, n.parent, n.action = cost, parent, a
-			heap.Push(&p.heap, pathItem{cost, v})
-		case p.comparePaths(parent, a, n.parent, n.action) < 0:
-			n.parent, n.action = parent, a
-		}
+	v, fresh := p.states.add(p.buffer)
+	if fresh {
+		p.nodes = append(p.nodes, pathNode{cost: cost, parent: parent, action: a})
+		p.heap.push(pathItem{cost, v})
 		return
 	}
-	v := int32(len(p.nodes))
-	p.index[h] = append(p.index[h], v)
-	p.nodes = append(p.nodes, pathNode{cost: cost, parent: parent, action: a})
-	p.words = append(p.words, p.buffer...)
-	heap.Push(&p.heap, pathItem{cost, v})
+	n := &p.nodes[v]
+	switch {
+	case n.done || cost > n.cost:
+	case cost < n.cost:
+		n.cost, n.parent, n.action = cost, parent, a
+		p.heap.push(pathItem{cost, v})
+	case p.comparePaths(parent, a, n.parent, n.action) < 0:
+		n.parent, n.action = parent, a
+	}
 }
 
 // compare orders two nodes by the sequence of action orders that leads there.
