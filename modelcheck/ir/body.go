@@ -11,8 +11,22 @@ type bodies struct {
 	r    *resolver
 	m    emitter
 	cuts *cutTable
+	// looping counts the unrolled loops around.
+	looping int
 	// sorts are the rank sorts whose cells the body may change.
 	sorts []string
+	// kept are the run-time locals that stand for derived variables; unused
+	// ones are not to be kept.
+	kept   []*keptVar
+	unused []*varInfo
+}
+
+// keptVar is a derived variable that the body reads: its value now, while the
+// program counter already says something else.
+type keptVar struct {
+	cell *cell
+	node *node
+	read bool
 }
 
 // list compiles statements in their own scope.
@@ -109,6 +123,9 @@ func (b *bodies) assign(out []op, f *varInfo, at []*node, value *node) []op {
 }
 
 func (b *bodies) assignLive(out []op, f *varInfo, at []*node, value *node) []op {
+	if f.derived != nil {
+		return b.assignDerived(out, f, at, value)
+	}
 	b.touch(f)
 	i, static, inside := f.address(at)
 	none := b.cuts.nowhere(f.v)
@@ -185,11 +202,16 @@ func (b *bodies) branch(out []op, s If) []op {
 	if len(then)+len(other) == 0 {
 		return out
 	}
-	return append(out, op{kind: oMore, more: &opMore{kind: mIf, cond: b.m.tests(c), then: then, other: other}})
+	o := &opMore{kind: mIf, cond: b.m.tests(c), then: then, other: other}
+	o.rare = b.looping > 0 && len(other) == 0 && len(o.cond) == 1 && o.cond[0].kind == tEq && len(then) < 1<<16
+	return append(out, op{kind: oMore, more: o})
 }
 
 func (b *bodies) forEach(out []op, s ForEach) []op {
-	if b.r.over(s.Local, s.Over, func(x *node) { out = b.branch1(out, b.r.used(s.Over, x), s.Body) }) {
+	b.looping++
+	unrolled := b.r.over(s.Local, s.Over, func(x *node) { out = b.branch1(out, b.r.used(s.Over, x), s.Body) })
+	b.looping--
+	if unrolled {
 		return out
 	}
 	for _, f := range b.r.assigned(s.Body, nil) {

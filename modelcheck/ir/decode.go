@@ -93,10 +93,7 @@ func (m *Model) Print(state []uint64) string {
 // reports false if a value is outside its type.
 func (m *Model) Encode(cells []Cell) ([]uint64, bool) {
 	s := make([]uint64, m.l.words)
-	for _, c := range m.l.cells {
-		raw, _ := c.info.encode(c.info.v.Initial)
-		c.write(s, raw)
-	}
+	m.l.initial(s)
 	for _, k := range cells {
 		f := m.l.vars[k.Var]
 		i := 0
@@ -107,7 +104,9 @@ func (m *Model) Encode(cells []Cell) ([]uint64, bool) {
 		if !ok {
 			return nil, false
 		}
-		f.cells[i].write(s, raw)
+		if f.derived == nil {
+			f.cells[i].write(s, raw)
+		}
 	}
 	return s, true
 }

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"encoding/binary"
 	"sync/atomic"
 
 	"github.com/relplan/relplan/modelcheck"
@@ -16,6 +17,7 @@ type dispatch struct {
 	keys  []*cell
 	ids   []modelcheck.ActionID
 	pre   []test // budget of the family
+	skip  int    // elements of the family after this one
 	base  []atomic.Pointer[row]
 	rows  []atomic.Pointer[row] // specialised, by the key bits
 	heat  []atomic.Uint32       // uses of base rows, by the key bits
@@ -56,9 +58,10 @@ const noGuard = tFn + 1
 
 // Expand implements modelcheck.Model.
 func (m *Model) Expand(s []uint64, x *modelcheck.Sink) {
-	for i := range m.dispatch {
+	for i := 0; i < len(m.dispatch); i++ {
 		d := &m.dispatch[i]
 		if d.pre != nil && !d.pre[0].holds(s, 0) {
+			i += d.skip
 			continue
 		}
 		r := d.rows[s[d.word]>>d.shift&d.mask].Load()
@@ -105,18 +108,26 @@ func (m *Model) fireWord(ts []fast, s []uint64, x *modelcheck.Sink) {
 			continue
 		}
 		n := w
-		for i := range t.body {
+		for i := 0; i < len(t.body); i++ {
 			o := &t.body[i]
-			c := o.write
-			if o.kind == oTable {
-				c = o.table[n>>o.shift&o.wmask]
+			switch o.kind {
+			case oMask:
+				n = n&^o.write.clear | o.write.set
+				continue
+			case oSkip:
+				if n&o.write.clear != o.write.set {
+					i += int(o.src)
+				}
+				continue
+			case oTable:
+				if c := o.table[n>>o.shift&o.wmask]; c != noWrite {
+					n = n&^c.clear | c.set
+					continue
+				}
 			}
-			if o.kind == oMore || c == noWrite {
-				x.Room()[0] = n
-				m.finish(t, i, x)
-				goto next
-			}
-			n = n&^c.clear | c.set
+			x.Room()[0] = n
+			m.finish(t, i, x)
+			goto next
 		}
 		x.EmitWord(t.id, n)
 	next:
@@ -125,7 +136,7 @@ func (m *Model) fireWord(ts []fast, s []uint64, x *modelcheck.Sink) {
 
 // finish runs the ops of a body from the i-th on.
 func (m *Model) finish(t *fast, i int, x *modelcheck.Sink) {
-	if cut := run(t.body[i:], x.Next, 0); cut != nil {
+	if _, cut := run(t.body[i:], x.Next, 0); cut != nil {
 		x.Cut(t.id, cut.Reason)
 		return
 	}
@@ -174,7 +185,7 @@ func (m *Model) fire(t *transition, s []uint64, x *modelcheck.Sink) {
 		body = m.buildBody(t)
 	}
 	copy(x.Room(), s)
-	if cut := run(*body, x.Next, 0); cut != nil {
+	if _, cut := run(*body, x.Next, 0); cut != nil {
 		x.Cut(t.id, cut.Reason)
 		return
 	}
@@ -203,6 +214,8 @@ func (m *Model) cold(d *dispatch, s []uint64) *row {
 	ts := m.transitions(d, known)
 	for i := range ts {
 		ops, _ := m.compileBody(m.insts[ts[i].id], ts[i].known)
+		ops = flattenRare(ops)
+		m.share(ops)
 		r.fast = append(r.fast, speed(&ts[i], ops))
 	}
 	d.rows[key].Store(r)
@@ -267,6 +280,30 @@ func (m *Model) buildBody(t *transition) *[]op {
 	return &ops
 }
 
+// share makes equal tables one: rows of many keys have the same ones, and what
+// is used often should stay in the cache.
+func (m *Model) share(ops []op) {
+	for i := range ops {
+		t := ops[i].table
+		if t == nil {
+			continue
+		}
+		var b []byte
+		for _, w := range t {
+			b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, w.clear), w.set)
+		}
+		key := string(b)
+		if old, ok := m.tables[key]; ok {
+			ops[i].table = old
+			continue
+		}
+		if m.tables == nil {
+			m.tables = map[string][]write{}
+		}
+		m.tables[key] = t
+	}
+}
+
 // speed inlines the first test and a body of one write.
 func speed(t *transition, ops []op) fast {
 	f := fast{guard: noGuard, id: t.id, more: t.tests, body: ops}
@@ -305,10 +342,14 @@ func (m *Model) makeDispatch(h hotVars) {
 		case f.over != Index{}:
 			n = f.over.size()
 		}
+		first := len(m.dispatch)
 		for e := range n {
 			if len(ids[f][e]) > 0 {
 				m.dispatch = append(m.dispatch, m.newDispatch(h, f, e, ids[f][e]))
 			}
+		}
+		for i := range m.dispatch[first:] {
+			m.dispatch[first+i].skip = len(m.dispatch) - first - i - 1
 		}
 	}
 }

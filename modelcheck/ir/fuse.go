@@ -42,6 +42,21 @@ next:
 	return out
 }
 
+// flattenRare turns rare Ifs into skips, so that a body is one list.
+func flattenRare(ops []op) []op {
+	var out []op
+	for _, o := range ops {
+		if o.kind != oMore || !o.more.rare {
+			out = append(out, o)
+			continue
+		}
+		then, c := flattenRare(o.more.then), o.more.cond[0]
+		out = append(out, op{kind: oSkip, word: c.word, src: uint16(len(then)), write: write{c.mask, c.val}})
+		out = append(out, then...)
+	}
+	return out
+}
+
 // footprint is what a list of ops reads and where it writes.
 type footprint struct {
 	lo, hi uint // bits read
@@ -79,7 +94,7 @@ func (f *footprint) add(ops []op) {
 			f.reads(int(o.src), uint(o.shift), uint(o.shift)+width(o.wmask))
 			f.writes(int(o.word))
 			f.cuts(o.cut)
-		case o.more.kind == mIf:
+		case o.more.kind == mIf && !o.more.rare:
 			f.tests(o.more.cond)
 			f.add(o.more.then)
 			f.add(o.more.other)

@@ -29,7 +29,13 @@ type varInfo struct {
 	width  uint
 	dims   []int
 	cells  []*cell
+	// derived is nil, or says how the value follows from the program counter;
+	// then the cells have no bits.
+	derived *derivation
 }
+
+// values is the number of values of a cell.
+func (f *varInfo) values() int { return f.hi - f.lo + 1 + bit(f.opt) }
 
 // encode gives the raw value of v, false if v is not a value of the variable.
 func (f *varInfo) encode(v int) (uint64, bool) {
@@ -56,6 +62,14 @@ func (f *varInfo) outside() int {
 }
 
 func (c *cell) read(s []uint64) int {
+	if d := c.info.derived; d != nil {
+		i := c.id - c.info.cells[0].id
+		if x := d.by[d.pc.cells[i].read(s)]; x.from == nil {
+			return x.value
+		} else {
+			return x.from.cells[i].read(s)
+		}
+	}
 	return c.info.decode(s[c.word] >> c.shift & c.mask)
 }
 
@@ -77,7 +91,7 @@ type layout struct {
 
 // newLayout measures the variables and packs them: the cells of one element of
 // a set side by side, the program counter first, no cell across two words.
-func newLayout(p *Program, hot func(*Var) int) *layout {
+func newLayout(p *Program, hot func(*Var) int, o Options) *layout {
 	l := &layout{vars: map[*Var]*varInfo{}, ranks: map[string][]*cell{}}
 	for _, v := range p.Vars {
 		l.measure(v)
@@ -90,6 +104,9 @@ func newLayout(p *Program, hot func(*Var) int) *layout {
 			c.id, c.width, c.mask = len(l.cells), f.width, 1<<f.width-1
 			l.cells = append(l.cells, c)
 		}
+	}
+	if !o.NoElimination {
+		derive(p, l)
 	}
 	l.place(p, hot)
 	return l
@@ -293,4 +310,14 @@ func (f *varInfo) at(n int) []int {
 		n /= f.dims[i]
 	}
 	return at
+}
+
+// initial writes the initial values of all variables.
+func (l *layout) initial(s []uint64) {
+	for _, c := range l.cells {
+		if c.width > 0 {
+			raw, _ := c.info.encode(c.info.v.Initial)
+			c.write(s, raw)
+		}
+	}
 }

@@ -14,6 +14,9 @@ type Options struct {
 	// of once per value of the variables that its steps index by. Slower; for
 	// tests.
 	NoSpecialise bool
+	// NoElimination stores every variable, also those of a process instance
+	// whose value follows from its program counter. For tests.
+	NoElimination bool
 }
 
 // Model is a compiled program. It implements modelcheck.Model and is safe for
@@ -37,6 +40,8 @@ type Model struct {
 	warm uint32     // uses of a key before its row is specialised
 	mu   sync.Mutex // guards building rows and bodies
 	cuts cutTable
+	// tables holds every table of a specialised row once, by content.
+	tables map[string][]write
 }
 
 // instance is an action with values for Self and every parameter.
@@ -57,7 +62,7 @@ func Compile(p *Program, o Options) (*Model, error) {
 		return nil, err
 	}
 	h := findHot(p)
-	m := &Model{Program: p, l: newLayout(p, h.layout), warm: 64}
+	m := &Model{Program: p, l: newLayout(p, h.layout, o), warm: 64}
 	if o.NoSpecialise {
 		m.warm = 1<<32 - 1
 	}
@@ -140,13 +145,21 @@ func (in instance) guard(r *resolver, paid bool) *node {
 
 // compileBody reports false if the run-time locals do not fit.
 func (m *Model) compileBody(in instance, known facts) ([]op, bool) {
-	b := &bodies{r: m.resolverFor(in), m: m.m, cuts: &m.cuts}
-	b.r.known = known
+	var unused []*varInfo
+	var b *bodies
 	var ops []op
-	if v := in.action.Budget; v != nil {
-		ops = b.stmt(ops, Store(v, Plus(Get(v), -1)))
+	for range 2 {
+		b = &bodies{r: m.resolverFor(in), m: m.m, cuts: &m.cuts, unused: unused}
+		b.r.known = known
+		ops = b.begin(in)
+		if v := in.action.Budget; v != nil {
+			ops = b.stmt(ops, Store(v, Plus(Get(v), -1)))
+		}
+		ops = b.finish(append(ops, b.list(in.action.Body)...))
+		if unused = b.idle(); len(unused) == 0 {
+			break
+		}
 	}
-	ops = b.finish(append(ops, b.list(in.action.Body)...))
 	if b.r.full {
 		return []op{b.cut(m.cuts.reason(CutInfo{Reason: fmt.Sprintf("action %s %v", in.action.Name, errLocals), Misused: true}))}, false
 	}
@@ -177,10 +190,7 @@ func (m *Model) makeInitial() error {
 		alternatives = [][]Stmt{nil}
 	}
 	base := make([]uint64, m.l.words)
-	for _, c := range m.l.cells {
-		raw, _ := c.info.encode(c.info.v.Initial)
-		c.write(base, raw)
-	}
+	m.l.initial(base)
 	for i, ss := range alternatives {
 		s := append([]uint64(nil), base...)
 		b := &bodies{r: newResolver(m.l), m: m.m, cuts: &m.cuts}
@@ -188,7 +198,7 @@ func (m *Model) makeInitial() error {
 		if b.r.full {
 			return fmt.Errorf("program %q: initial state %d: %w", m.Program.Name, i+1, errLocals)
 		}
-		if cut := run(ops, s, 0); cut != nil {
+		if _, cut := run(ops, s, 0); cut != nil {
 			return &InitialError{Program: m.Program.Name, Number: i + 1, Cut: *cut}
 		}
 		m.initial = append(m.initial, s)

@@ -33,6 +33,7 @@ type opKind uint8
 const (
 	oMask  opKind = iota // word gets write
 	oTable               // word gets table[window]
+	oSkip                // the next src ops are for word & write.clear == write.set only
 	oMore
 )
 
@@ -45,6 +46,7 @@ type opMore struct {
 	at    intFn
 	value intFn
 	cond  []test
+	rare  bool // mIf: one of several, hardly ever true
 	then  []op
 	other []op
 	loc   local
@@ -73,17 +75,22 @@ const (
 	mCut
 )
 
-// run applies ops to v and returns the reason of a cut, or nil.
-func run(ops []op, v []uint64, e env) *CutInfo {
-	for i := range ops {
+// run applies ops to v and returns the locals as they are then, and the reason
+// of a cut or nil.
+func run(ops []op, v []uint64, e env) (env, *CutInfo) {
+	for i := 0; i < len(ops); i++ {
 		o := &ops[i]
 		switch o.kind {
 		case oMask:
 			v[o.word] = v[o.word]&^o.write.clear | o.write.set
+		case oSkip:
+			if v[o.word]&o.write.clear != o.write.set {
+				i += int(o.src)
+			}
 		case oTable:
 			x := o.table[v[o.src]>>o.shift&o.wmask]
 			if x == noWrite {
-				return o.cut
+				return e, o.cut
 			}
 			v[o.word] = v[o.word]&^x.clear | x.set
 		default:
@@ -91,20 +98,21 @@ func run(ops []op, v []uint64, e env) *CutInfo {
 				e = o.more.loc.set(e, o.more.value(v, e))
 				continue
 			}
-			if cut := o.more.run(v, e); cut != nil {
-				return cut
+			var cut *CutInfo
+			if e, cut = o.more.run(v, e); cut != nil {
+				return e, cut
 			}
 		}
 	}
-	return nil
+	return e, nil
 }
 
-func (o *opMore) run(v []uint64, e env) *CutInfo {
+func (o *opMore) run(v []uint64, e env) (env, *CutInfo) {
 	switch o.kind {
 	case mSet:
 		raw, ok := o.f.encode(o.value(v, e))
 		if !ok {
-			return o.cut
+			return e, o.cut
 		}
 		o.cell.write(v, raw)
 	case mIf:
@@ -114,24 +122,25 @@ func (o *opMore) run(v []uint64, e env) *CutInfo {
 		return run(o.other, v, e)
 	case mLoop:
 		for i := range o.n {
-			if cut := run(o.then, v, o.loc.set(e, i)); cut != nil {
-				return cut
+			var cut *CutInfo
+			if e, cut = run(o.then, v, o.loc.set(e, i)); cut != nil {
+				return e, cut
 			}
 		}
 	case mSetAt:
-		return o.setAt(v, e)
+		return e, o.setAt(v, e)
 	case mPut, mPutLoop:
 		return o.put(v, e)
 	case mDrop:
 		return run(o.each[o.at(v, e)], v, e)
 	case mFresh, mNext:
-		return o.symbol(v, e)
+		return e, o.symbol(v, e)
 	case mNextSort:
 		renumber(o.group, v)
 	case mCut:
-		return o.cut
+		return e, o.cut
 	}
-	return nil
+	return e, nil
 }
 
 func (o *opMore) setAt(v []uint64, e env) *CutInfo {
@@ -147,7 +156,7 @@ func (o *opMore) setAt(v []uint64, e env) *CutInfo {
 	return nil
 }
 
-func (o *opMore) put(v []uint64, e env) *CutInfo {
+func (o *opMore) put(v []uint64, e env) (env, *CutInfo) {
 	for i := range o.used {
 		if !o.used[i].holds(v, e) {
 			if o.kind == mPut {
@@ -156,7 +165,7 @@ func (o *opMore) put(v []uint64, e env) *CutInfo {
 			return run(o.then, v, o.loc.set(e, i))
 		}
 	}
-	return o.cut
+	return e, o.cut
 }
 
 // symbol stores the least symbol, or the rank above all, that no cell of the

@@ -12,7 +12,7 @@ import (
 )
 
 // stateLimit bounds the graphs of random programs that are walked in full.
-const stateLimit = 400
+const stateLimit = 300
 
 // Every state that the compiled program reaches has the same successors, cuts
 // included, as in the interpreter, to the last cell.
@@ -68,7 +68,7 @@ func sameGraph(t *rapid.T, m *ir.Model, in *irtest.Interp) {
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
-			t.Fatalf("from %s\nfound    %q\nexpected %q", in.String(s), got, want)
+			t.Fatalf("%v\nfrom %s\nfound    %q\nexpected %q", m.Program, in.String(s), got, want)
 		}
 		found := x.Cuts()
 		slices.Sort(found)
@@ -89,4 +89,21 @@ func edges(in *irtest.Interp, s irtest.State) (steps, cuts []string) {
 	slices.Sort(steps)
 	slices.Sort(cuts)
 	return steps, cuts
+}
+
+// The same for programs made for the elimination of variables, which must keep
+// the value of every variable, stored or not.
+func TestRandomLocalProgramsExpandAlike(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := irtest.RandomLocal(t)
+		in := irtest.New(p)
+		for _, warm := range []uint32{0, 1 << 31} {
+			m, err := ir.Compile(p, ir.Options{})
+			if err != nil {
+				t.Fatalf("%v\n%v", p, err)
+			}
+			m.SetWarm(warm)
+			sameGraph(t, m, in)
+		}
+	})
 }

@@ -22,6 +22,7 @@ type resolver struct {
 	times int  // copies made of the current place
 	known facts
 	full  bool // the environment word overflowed
+	kept  map[*cell]*keptVar
 }
 
 // facts are cells with known values.
@@ -169,7 +170,12 @@ func (r *resolver) load(f *varInfo, at []*node) *node {
 		if v, ok := r.known.get(c); ok {
 			return constant(v)
 		}
+		if f.derived != nil {
+			return r.derived(f, i, at)
+		}
 		return cellNode(c)
+	case f.derived != nil:
+		return r.derivedAt(f, at)
 	}
 	n := inner(nArr, f.lo, f.hi, f.opt || !inside && f.outside() == None, at...)
 	n.arr = f

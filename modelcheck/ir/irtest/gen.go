@@ -12,7 +12,7 @@ import (
 // tokens and ranks, processes and environment actions, budgets, and promises of
 // every kind. It is small, but its graph may be cyclic and may have cut states.
 func Random(t *rapid.T) *ir.Program {
-	g := &gen{t: t, p: &ir.Program{Name: "random"}, latches: map[*ir.Var]bool{}}
+	g := &gen{t: t, p: &ir.Program{Name: "random"}, latches: map[*ir.Var]bool{}, own: map[*ir.Proc][]*ir.Var{}}
 	g.sets()
 	g.procs()
 	g.variables()
@@ -28,6 +28,7 @@ type gen struct {
 	n       int // for names
 	budgets []*ir.Var
 	latches map[*ir.Var]bool
+	own     map[*ir.Proc][]*ir.Var // that each action of the process sets
 	scope   []bound
 	deny    []*ir.Var // variables that must not be read here
 	lasting bool      // a property: no slots in scope
@@ -160,6 +161,15 @@ func (g *gen) variables() {
 		}
 		g.variable(g.leaf(), ix...)
 	}
+	for _, q := range g.p.Procs {
+		for range g.int(0, 2) {
+			ty := ir.Type{Kind: ir.Ref, Set: g.p.Sets[0], Optional: true}
+			if g.chance(40) {
+				ty = ir.Type{Kind: ir.Range, Hi: 2}
+			}
+			g.own[q] = append(g.own[q], g.variable(ty, ir.Index{Set: q.Instances}))
+		}
+	}
 	for _, p := range g.p.Pools {
 		g.variable(g.leaf(), ir.Index{Pool: p})
 	}
@@ -223,6 +233,7 @@ func (g *gen) actions() {
 				a.Guard = g.bool(2)
 			}
 			a.Body = g.stmts(g.int(1, 3), 2)
+			a.Body = append(g.setOwn(a), a.Body...)
 			if a.Proc != nil && g.chance(70) {
 				a.Body = append(a.Body, ir.Store(a.Proc.PC, ir.Num(g.int(0, len(a.Proc.Locations)-1)), ir.Of(a.Self)))
 			}
@@ -230,6 +241,38 @@ func (g *gen) actions() {
 		g.scope = nil
 		g.p.Actions = append(g.p.Actions, a)
 	}
+}
+
+// setOwn gives the instance's own variables values that often follow from where
+// it is: constants, parameters and each other.
+func (g *gen) setOwn(a *ir.Action) []ir.Stmt {
+	var out []ir.Stmt
+	if a.Proc == nil {
+		return nil
+	}
+	self := ir.Of(a.Self)
+	for _, v := range g.own[a.Proc] {
+		var es []ir.Expr
+		if v.Type.Kind == ir.Range {
+			es = append(es, ir.Num(v.Initial), ir.Num(g.int(0, 2)))
+		} else {
+			es = append(es, ir.Num(ir.None))
+			for _, b := range g.scope {
+				if b.ix.Set == v.Type.Set {
+					es = append(es, ir.Of(b.l))
+				}
+			}
+		}
+		for _, w := range g.own[a.Proc] {
+			if w != v && w.Type.Kind == v.Type.Kind {
+				es = append(es, ir.Get(w, self))
+			}
+		}
+		if g.chance(60) {
+			out = append(out, ir.Store(v, pick(g, es), self))
+		}
+	}
+	return out
 }
 
 func (g *gen) initial() {
@@ -309,11 +352,20 @@ func (g *gen) stmt(deep int) ir.Stmt {
 	return g.assign(g.target())
 }
 
+func (g *gen) isOwn(v *ir.Var) bool {
+	for _, vs := range g.own {
+		if slices.Contains(vs, v) {
+			return !g.chance(15)
+		}
+	}
+	return slices.ContainsFunc(g.p.Procs, func(q *ir.Proc) bool { return q.PC == v }) && !g.chance(15)
+}
+
 // target is a variable that statements may assign.
 func (g *gen) target() *ir.Var {
 	var vs []*ir.Var
 	for _, v := range g.p.Vars {
-		if !g.isUsed(v) && !slices.Contains(g.budgets, v) && !slices.Contains(g.deny, v) {
+		if !g.isUsed(v) && !slices.Contains(g.budgets, v) && !slices.Contains(g.deny, v) && !g.isOwn(v) {
 			vs = append(vs, v)
 		}
 	}
