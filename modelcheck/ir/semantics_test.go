@@ -276,3 +276,41 @@ func TestComputedWritesAreSeen(t *testing.T) {
 		}
 	}
 }
+
+// Branches of one decision are numbered apart for each instance.
+func TestChoicesAreNumberedPerInstance(t *testing.T) {
+	x := newSmall()
+	for i := range 4 {
+		x.p.Actions = append(x.p.Actions, &ir.Action{Name: "choose", Proc: x.proc, Self: x.self, Choice: 1 + i/2})
+	}
+	m := compile(t, x.p)
+	seen := map[int][]string{}
+	for id := range m.Shape().Actions {
+		d := m.Describe(modelcheck.ActionID(id))
+		seen[d.Choice] = append(seen[d.Choice], d.Actor)
+	}
+	if len(seen) != 4 {
+		t.Fatalf("found decisions %v, expected two of each worker", seen)
+	}
+	for n, actors := range seen {
+		if n == 0 || len(actors) != 2 || actors[0] != actors[1] {
+			t.Errorf("decision %d has branches of %v", n, actors)
+		}
+	}
+}
+
+// Labels become steps, counted by the engine when never taken.
+func TestNeverTakenSteps(t *testing.T) {
+	x := newSmall()
+	x.guard(ir.Flag(true))
+	x.guard(ir.Is(ir.Get(x.state), 1))
+	x.p.Actions[0].Label, x.p.Actions[1].Label = "taken", "never"
+	m := compile(t, x.p)
+	r, err := modelcheck.Check(context.Background(), m, nil, modelcheck.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.NeverTaken) != 1 || m.Shape().Steps[r.NeverTaken[0]] != "never" {
+		t.Errorf("never taken: %v of %v", r.NeverTaken, m.Shape().Steps)
+	}
+}
