@@ -48,6 +48,8 @@ func verbs(f *factory) []*cobra.Command {
 	return []*cobra.Command{
 		newPlan(f),
 		newInit(f),
+		newPatterns(f),
+		newNew(f),
 		newCapacity(f),
 		newCheck(f),
 		newDeadline(f),

@@ -11,6 +11,7 @@ import (
 	"github.com/relplan/relplan/reports"
 	"github.com/relplan/relplan/specs"
 	"github.com/relplan/relplan/specs/ast"
+	"github.com/relplan/relplan/specs/library"
 )
 
 // ProtocolDoc is a check object with the plan's name of the protocol.
@@ -97,7 +98,10 @@ func (f *File) checkProtocol(ctx context.Context, p *Protocol, o specs.Options) 
 // protocolSource is the text of the spec file of a protocol.
 func (f *File) protocolSource(p *Protocol) (name string, src []byte, err error) {
 	if p.Pattern.Set {
-		return "", nil, diag.New(p.Pattern.Pos, "no pattern '%s' in the library, expected spec: FILE", p.Pattern.V)
+		if src, err = library.Source(p.Pattern.V); err != nil {
+			return "", nil, diag.New(p.Pattern.Pos, "%v", err)
+		}
+		return library.File(p.Pattern.V), src, nil
 	}
 	if src, err = f.readFile(p.Spec); err != nil {
 		return "", nil, diag.New(p.Spec.Pos, "%v", err)

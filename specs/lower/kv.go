@@ -70,7 +70,9 @@ func (lw *lowering) makeKV(r *ast.Resource) {
 	lw.makeFailover(t)
 }
 
-// keyingOf finds the index of an array for the keys of a kv, nil for a pool.
+// keyingOf finds the index of an array for the keys of a kv, nil for a pool. An
+// array over named constants does not hold the key itself, so it serves only
+// where nobody reads it.
 func (lw *lowering) keyingOf(r *ast.Resource) *keying {
 	parts := lw.shape(r.KV.Key)
 	if len(parts) == 1 && parts[0].typ.Kind == ir.Ref {
@@ -97,7 +99,7 @@ func (lw *lowering) keyingOf(r *ast.Resource) *keying {
 			return nil
 		}
 	}
-	if len(printed) == 0 || !lw.keysConstant(r, names) {
+	if len(printed) == 0 || lw.keyRead[r] || !lw.keysConstant(r, names) {
 		return nil
 	}
 	s := &ir.Set{Name: r.Name + " key", Size: len(printed), Ordered: true, Elements: printed}

@@ -92,6 +92,7 @@ type lowering struct {
 	opState  opStates
 
 	columnRead map[*ast.Column]bool
+	keyRead    map[*ast.Resource]bool            // kv whose key is read as a column
 	entryRead  map[*ast.Resource]map[string]bool // parts of entries and messages that are read
 	watched    map[*ast.Var]bool                 // names that a promise looks at
 	observed   map[*ast.Step]bool                // local steps that a promise looks at
@@ -116,7 +117,7 @@ func Lower(spec *ast.Spec, opts Options) (*Lowered, error) {
 		queues: map[*ast.Resource]*queue{}, provs: map[*ast.Resource]*provider{}, locks: map[*ast.Resource]*lockTable{},
 		logs: map[*ast.Resource]*logStore{}, replicas: map[*ast.Resource]*replica{}, budgets: map[string]*budget{},
 		effects: map[*ast.Effect]map[*ast.Operation]*ir.Var{}, human: map[*ast.Operation]*ir.Var{},
-		columnRead: map[*ast.Column]bool{}, entryRead: map[*ast.Resource]map[string]bool{},
+		columnRead: map[*ast.Column]bool{}, keyRead: map[*ast.Resource]bool{}, entryRead: map[*ast.Resource]map[string]bool{},
 		watched: map[*ast.Var]bool{}, observed: map[*ast.Step]bool{}, anyFields: map[*ast.OpField]*column{},
 	}
 	lw.out = &Lowered{Program: lw.program, lw: lw}

@@ -92,18 +92,34 @@ func (x *method) arg(f *ast.Field) *ast.Field {
 	return nil
 }
 
+// ledgerOwner names the ledger: the provider, or the method where the provider
+// has several that execute.
+func (x *method) ledgerOwner() string {
+	n := 0
+	for _, m := range x.pr.p.Methods {
+		if m.Kind == ast.Execute {
+			n++
+		}
+	}
+	if n > 1 {
+		return x.pr.r.Name + "." + x.m.Name
+	}
+	return x.pr.r.Name
+}
+
 func (x *method) makeLedger(fields []*ast.Field, lag, final bool) {
 	lw := x.pr.lw
-	x.ledger = x.records(x.pr.r.Name+" record", fields)
+	owner := x.ledgerOwner()
+	x.ledger = x.records(owner+" record", fields)
 	if k := x.m.Keeps; k != nil && !k.None {
 		x.ledger.timed(k)
 	}
 	if lag {
-		x.visible = lw.variable(&ir.Var{Name: x.pr.r.Name + " record visible", Index: []ir.Index{x.ledger.over}, Type: ir.Type{Kind: ir.Bool}})
+		x.visible = lw.variable(&ir.Var{Name: owner + " record visible", Index: []ir.Index{x.ledger.over}, Type: ir.Type{Kind: ir.Bool}})
 		x.ledger.extra = append(x.ledger.extra, x.visible)
 	}
 	if final {
-		x.dead = x.records(x.pr.r.Name+" refused key", fields[:1])
+		x.dead = x.records(owner+" refused key", fields[:1])
 	}
 }
 

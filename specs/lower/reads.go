@@ -75,6 +75,7 @@ func (lw *lowering) readExpr(e ast.Expr) {
 			if r.Store != nil {
 				switch r.Name {
 				case "key":
+					lw.keyRead[r.Store] = true
 				case "value":
 					lw.readEntry(r.Store, "")
 				default:
