@@ -57,7 +57,7 @@ CREATE INDEX keys_expires ON keys (expires_at);`,
 			storage.InnoDB: "CREATE TABLE `keys` (scope varchar(40) NOT NULL, `key` varchar(80) NOT NULL, expires_at timestamp NOT NULL, PRIMARY KEY (scope, `key`), KEY keys_expires (expires_at)) ENGINE=InnoDB;",
 			storage.SQLite: `CREATE TABLE keys (scope varchar(40) NOT NULL, key varchar(80) NOT NULL, expires_at text NOT NULL, PRIMARY KEY (scope, key));`,
 		},
-		facts:  []storage.Column{{Name: "scope", Mean: 9, Distinct: 1}, {Name: "key", Mean: 27}, {Name: "expires_at", Mean: 26}},
+		facts:  []storage.Column{{Name: "scope", Mean: 9, Distinct: 1}, {Name: "key", Mean: 27}, {Name: "expires_at", Mean: 26, Distinct: 25, Order: &storage.Order{}}},
 		orders: []string{"increasing", "uuid7:15", "uuid7:400", "uuid4"},
 	},
 }

@@ -344,7 +344,7 @@ func pgLeaves(sh pgIndexShape, p keyPlan, rows float64) (float64, Basis) {
 	if distinct && sameSize && p.order.Kind == Random {
 		return population(rows, pgRandomSplit(sh)), Simulated
 	}
-	n := math.Min(rows, math.Max(simRows, math.Min(8*float64(p.order.J), 4*simRows)))
+	n := replayRows(rows, p.order)
 	q, proportional := p.scale(rows, n)
 	if p.dup > 1 && rows > n { // the fill of a group of equal keys is settled by 5000 of them
 		q, proportional = p, true
