@@ -437,7 +437,7 @@ func innoLeaves(sh innoShape, p keyPlan, rows float64) (float64, Basis) {
 		}
 		return full[0] + (rows-float64(n))*(full[0]-half)/(float64(n)/2), Simulated
 	}
-	n := replayRows(rows, p.order)
+	n := replayRows(rows, p.order, simRows)
 	q, proportional := p.scale(rows, n)
 	half, full := innoReplay(sh, q, uint64(n))
 	switch {

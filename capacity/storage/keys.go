@@ -14,13 +14,13 @@ const simRows = 1_000_000
 const simRowsMany = 400_000
 
 // replayRows is the number of insertions to replay for rows rows: all of them up
-// to simRows, else enough for the fill to settle, which takes several batches of
-// the J ids in flight.
-func replayRows(rows float64, o Order) float64 {
-	if rows <= simRows || (o.Kind == Random && rows <= 8*simRows) {
+// to exact (simRows for random keys, whose fill swings), else enough for the fill
+// to settle, which takes several batches of the J ids in flight.
+func replayRows(rows float64, o Order, exact float64) float64 {
+	if rows <= exact || (o.Kind == Random && rows <= 8*simRows) {
 		return math.Min(rows, simRows)
 	}
-	return math.Max(simRowsMany, math.Min(8*float64(o.J), 4*simRows))
+	return math.Min(rows, math.Max(simRowsMany, math.Min(8*float64(o.J), 4*simRows)))
 }
 
 // nullKey is the key of rows whose index key is NULL: one value, sorted last.
