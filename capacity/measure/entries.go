@@ -193,7 +193,7 @@ func publish(ctx context.Context, js nats.JetStreamContext, c Case, o *storage.N
 		if o.MsgID > 0 {
 			m.Header.Set("Nats-Msg-Id", pad(row, int(o.MsgID)))
 		}
-		if _, err := js.PublishMsgAsync(m); err != nil {
+		if _, err := js.PublishMsgAsync(m, nats.StallWait(2*time.Minute)); err != nil {
 			return err
 		}
 		if row%10_000 == 0 && progress != nil {
