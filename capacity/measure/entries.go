@@ -69,7 +69,7 @@ func Redis(ctx context.Context, dsn string, c Case, progress func(int64)) (r Res
 	}
 	for row := uint64(0); row < uint64(c.Input.Rows); {
 		p := rdb.Pipeline()
-		for range 5000 {
+		for range 500 { // a slow server answers within the read timeout
 			if row == uint64(c.Input.Rows) {
 				break
 			}
@@ -193,7 +193,7 @@ func publish(ctx context.Context, js nats.JetStreamContext, c Case, o *storage.N
 		if o.MsgID > 0 {
 			m.Header.Set("Nats-Msg-Id", pad(row, int(o.MsgID)))
 		}
-		if _, err := js.PublishMsgAsync(m); err != nil {
+		if _, err := js.PublishMsgAsync(m, nats.StallWait(2*time.Minute)); err != nil {
 			return err
 		}
 		if row%10_000 == 0 && progress != nil {

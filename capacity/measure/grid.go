@@ -15,6 +15,7 @@ type gridTable struct {
 	texts  map[storage.Engine]string
 	facts  []storage.Column // lengths, NULLs, distinct values
 	orders []string
+	share  float64 // of the rows to load; 0 = all
 }
 
 var gridTables = []gridTable{
@@ -57,8 +58,19 @@ CREATE INDEX keys_expires ON keys (expires_at);`,
 			storage.InnoDB: "CREATE TABLE `keys` (scope varchar(40) NOT NULL, `key` varchar(80) NOT NULL, expires_at timestamp NOT NULL, PRIMARY KEY (scope, `key`), KEY keys_expires (expires_at)) ENGINE=InnoDB;",
 			storage.SQLite: `CREATE TABLE keys (scope varchar(40) NOT NULL, key varchar(80) NOT NULL, expires_at text NOT NULL, PRIMARY KEY (scope, key));`,
 		},
-		facts:  []storage.Column{{Name: "scope", Mean: 9, Distinct: 1}, {Name: "key", Mean: 27}, {Name: "expires_at", Mean: 26}},
+		facts:  []storage.Column{{Name: "scope", Mean: 9, Distinct: 1}, {Name: "key", Mean: 27}, {Name: "expires_at", Mean: 26, Distinct: 25, Order: &storage.Order{}}},
 		orders: []string{"increasing", "uuid7:15", "uuid7:400", "uuid4"},
+	},
+	{
+		name: "documents",
+		texts: map[storage.Engine]string{
+			storage.Postgres: `CREATE TABLE documents (id bigint PRIMARY KEY, title varchar(100) NOT NULL, body text NOT NULL, kind smallint NOT NULL);`,
+			storage.InnoDB:   `CREATE TABLE documents (id bigint PRIMARY KEY, title varchar(100) NOT NULL, body mediumtext NOT NULL, kind smallint NOT NULL) ENGINE=InnoDB;`,
+			storage.SQLite:   `CREATE TABLE documents (id integer PRIMARY KEY, title text NOT NULL, body text NOT NULL, kind text NOT NULL);`,
+		},
+		facts:  []storage.Column{{Name: "id", Mean: 8}, {Name: "title", Mean: 30}, {Name: "body", Mean: 5000}, {Name: "kind", Mean: 3}},
+		orders: []string{"increasing"},
+		share:  0.05,
 	},
 }
 
@@ -86,8 +98,12 @@ func Grid(engine storage.Engine, rows int64) ([]Case, error) {
 			if err != nil {
 				return nil, err
 			}
+			n := rows
+			if g.share > 0 {
+				n = max(1, int64(float64(rows)*g.share))
+			}
 			out = append(out, Case{Name: g.name + " " + order, DDL: g.texts[engine],
-				Input: storage.Input{Engine: engine, Rows: rows, Table: t, Order: o}})
+				Input: storage.Input{Engine: engine, Rows: n, Table: t, Order: o}})
 		}
 	}
 	return out, nil

@@ -231,7 +231,8 @@ func (b *innoBuilder) secondary(ix *Index) error {
 			inner = Order{}
 		}
 		switch {
-		case plan.order.sorted() && inner.sorted():
+		case plan.order.sorted() && inner.Kind != Random && inner.streams() == 1:
+			plan.order = inner // both grow with time
 		case plan.order.sorted():
 			plan.order = Order{Kind: TimeOrdered, J: int(math.Min(plan.dup, 1<<30))}
 		default:
@@ -436,7 +437,7 @@ func innoLeaves(sh innoShape, p keyPlan, rows float64) (float64, Basis) {
 		}
 		return full[0] + (rows-float64(n))*(full[0]-half)/(float64(n)/2), Simulated
 	}
-	n := math.Min(rows, math.Max(simRows, math.Min(8*float64(p.order.J), 4*simRows)))
+	n := replayRows(rows, p.order, simRows)
 	q, proportional := p.scale(rows, n)
 	half, full := innoReplay(sh, q, uint64(n))
 	switch {

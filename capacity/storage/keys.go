@@ -10,6 +10,19 @@ import (
 // extrapolated from its second half.
 const simRows = 1_000_000
 
+// simRowsMany is how many are enough when far more rows are extrapolated anyway.
+const simRowsMany = 400_000
+
+// replayRows is the number of insertions to replay for rows rows: all of them up
+// to exact (simRows for random keys, whose fill swings), else enough for the fill
+// to settle, which takes several batches of the J ids in flight.
+func replayRows(rows float64, o Order, exact float64) float64 {
+	if rows <= exact || (o.Kind == Random && rows <= 8*simRows) {
+		return math.Min(rows, simRows)
+	}
+	return math.Min(rows, math.Max(simRowsMany, math.Min(8*float64(o.J), 4*simRows)))
+}
+
 // nullKey is the key of rows whose index key is NULL: one value, sorted last.
 const nullKey = math.MaxUint64
 

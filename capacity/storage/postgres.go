@@ -3,6 +3,7 @@ package storage
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -68,7 +69,14 @@ func pgHeapPart(s *Size, in Input, h pgHeapInput) {
 	var perPage, tuple, toastPerRow float64
 	if l.fixed() {
 		n, out := pgTuple(l, h.types, 0)
-		tuple, toastPerRow = float64(n), pgToastPages(out)
+		tuple = float64(n)
+		if len(out) > 0 {
+			var p toastPacker
+			for range 1000 {
+				p.add(out)
+			}
+			toastPerRow = p.perRow(1000)
+		}
 		perPage = math.Max(1, math.Floor(float64(usable)/float64(align8(n)+pgItemID)))
 	} else {
 		perPage, tuple, toastPerRow = pgFillPages(l, h.types, usable)
@@ -176,38 +184,82 @@ func pgTuple(l lengths, types []pgType, row uint64) (int, []int) {
 	}
 }
 
-// pgToastPages returns the pages that values in TOAST take, with their index.
-func pgToastPages(out []int) float64 {
-	p := 0.0
-	for _, n := range out {
-		full, rest := n/pgToastChunk, n%pgToastChunk
-		p += float64(full) / 4
-		chunks := full
-		if rest > 0 {
-			chunks++
-			p += float64(align8(36+rest)+pgItemID) / pgHeapUsable
-		}
-		p += float64(chunks) / 366 // increasing (oid, int4) index, 20-B items
+// heapPacker places tuples as RelationGetBufferForTuple does (hio.c): into the
+// page used last, else into one that the free space map knows to have room (in
+// steps of 32 bytes), else into a new one.
+type heapPacker struct {
+	usable, pages, used int
+	holes               []int // free bytes of pages that were left
+}
+
+// maxHoles bounds the pages remembered; those left longest ago are too full.
+const maxHoles = 512
+
+func (p *heapPacker) add(size int) {
+	if p.pages > 0 && p.used+size <= p.usable {
+		p.used += size
+		return
 	}
-	return p
+	if p.pages > 0 {
+		p.holes = append(p.holes, p.usable-p.used)
+		if len(p.holes) > maxHoles {
+			p.holes = p.holes[1:]
+		}
+	}
+	for i, free := range p.holes {
+		if free/32 >= (size+31)/32 {
+			p.holes = slices.Delete(p.holes, i, i+1)
+			p.used = p.usable - free + size
+			return
+		}
+	}
+	p.pages++
+	p.used = size
+}
+
+// count is the pages, the one being filled by its share.
+func (p *heapPacker) count() float64 {
+	if p.pages == 0 {
+		return 0
+	}
+	return float64(p.pages-1) + math.Min(1, float64(p.used)/float64(p.usable))
+}
+
+// toastPacker packs chunks of values.
+type toastPacker struct {
+	heapPacker
+	chunks int
+}
+
+// add stores the values of one row.
+func (p *toastPacker) add(out []int) {
+	p.usable = pgHeapUsable
+	for _, n := range out {
+		for ; n > 0; n -= pgToastChunk {
+			p.heapPacker.add(align8(36+min(n, pgToastChunk)) + pgItemID) // header 24, id 4, number 4, length 4
+			p.chunks++
+		}
+	}
+}
+
+// perRow is the pages a row with the index on (id, number), 20-byte items in
+// increasing order.
+func (p *toastPacker) perRow(rows int) float64 {
+	return (p.count() + float64(p.chunks)/366) / float64(rows)
 }
 
 // pgFillPages packs sampled tuples into pages in arrival order.
 func pgFillPages(l lengths, types []pgType, usable int) (perPage, tuple, toast float64) {
-	used, pages, total := 0, 1, 0
+	var p toastPacker
+	heap := heapPacker{usable: usable}
+	total := 0
 	for r := range uint64(pgSampleRows) {
 		n, out := pgTuple(l, types, r)
 		total += n
-		toast += pgToastPages(out)
-		n = align8(n) + pgItemID
-		if used+n > usable && used > 0 {
-			pages++
-			used = 0
-		}
-		used += n
+		p.add(out)
+		heap.add(align8(n) + pgItemID)
 	}
-	full := float64(pages-1) + float64(used)/float64(usable)
-	return pgSampleRows / full, float64(total) / pgSampleRows, toast / pgSampleRows
+	return pgSampleRows / heap.count(), float64(total) / pgSampleRows, p.perRow(pgSampleRows)
 }
 
 type pgIndexInput struct {
@@ -344,7 +396,7 @@ func pgLeaves(sh pgIndexShape, p keyPlan, rows float64) (float64, Basis) {
 	if distinct && sameSize && p.order.Kind == Random {
 		return population(rows, pgRandomSplit(sh)), Simulated
 	}
-	n := math.Min(rows, math.Max(simRows, math.Min(8*float64(p.order.J), 4*simRows)))
+	n := replayRows(rows, p.order, simRowsMany)
 	q, proportional := p.scale(rows, n)
 	if p.dup > 1 && rows > n { // the fill of a group of equal keys is settled by 5000 of them
 		q, proportional = p, true

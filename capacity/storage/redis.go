@@ -201,7 +201,7 @@ func (r *redisSizer) strings() {
 // rehashRange turns the bytes of old tables collected in High into a bound.
 func (r *redisSizer) rehashRange() {
 	if r.s.High > 0 {
-		r.s.High += r.s.Table + r.s.Table/200
+		r.s.High += r.s.Table + r.s.Table/100
 		r.s.Notes = append(r.s.Notes, "just above a power of two: old and new hash tables coexist until the rehash ends; the upper bound has both")
 	}
 }

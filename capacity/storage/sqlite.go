@@ -330,7 +330,8 @@ func (b *liteBuilder) indexPages(ix *Index) (float64, error) {
 	if plan.dup > 1 {
 		values := math.Max(1, float64(b.in.Rows)/plan.dup)
 		switch {
-		case plan.order.sorted() && inner.sorted():
+		case plan.order.sorted() && inner.Kind != Random && inner.streams() == 1:
+			plan.order = inner // both grow with time
 		case plan.order.sorted():
 			plan.order = Order{Kind: TimeOrdered, J: int(math.Min(plan.dup, 1<<30))}
 		default:

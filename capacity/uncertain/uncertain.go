@@ -92,8 +92,18 @@ func Quantiles(q map[float64]float64) (Dist, error) {
 // samples is an empirical distribution.
 type samples []float64
 
-func (s samples) Quantile(p float64) float64 { return stat.Quantile(p, stat.LinInterp, s, nil) }
-func (s samples) Fixed() bool                { return s[0] == s[len(s)-1] }
+// Quantile interpolates between the order statistics at p x (n - 1) (Hyndman and
+// Fan 1996, type 7).
+func (s samples) Quantile(p float64) float64 {
+	at := p * float64(len(s)-1)
+	i := int(at)
+	if i+1 >= len(s) {
+		return s[len(s)-1]
+	}
+	return s[i] + (at-float64(i))*(s[i+1]-s[i])
+}
+
+func (s samples) Fixed() bool { return s[0] == s[len(s)-1] }
 
 // Samples returns the distribution of observed values. Errors: none, or one that
 // is not finite.

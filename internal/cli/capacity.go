@@ -16,7 +16,7 @@ import (
 type capacityOptions struct {
 	rate, record, engine, ddl, table, order, state, units string
 	key, value, subject, payload, msgID                   string
-	deletion, disk, headroom, growth                      string
+	deletion, disk, headroom, growth, price               string
 	rows, replicas                                        int64
 	retain                                                durationFlag
 	mean, null, distinct, colOrder, options               []string
@@ -74,6 +74,7 @@ func capacityFlags(c *cobra.Command, o *capacityOptions) {
 	fl.StringVar(&o.growth, "growth", "", "growth of the rate, such as 20%/year")
 	fl.StringVar(&o.disk, "disk", "", "size of the disk, to say when it is full")
 	fl.StringVar(&o.headroom, "headroom", "", "share of the disk that stays free, such as 20%")
+	fl.StringVar(&o.price, "price", "", "price of the engine's storage, such as \"0.115 USD/GB/month\"")
 	fl.StringVar(&o.units, "units", "decimal", "decimal (GB = 10^9), binary (GiB = 2^30) or both")
 	fl.BoolVar(&o.explain, "explain", false, "list every term and constant with its source")
 }
@@ -134,6 +135,12 @@ func (o *capacityOptions) plan(hasRows bool) (*plan.File, error) {
 		func() error { return o.engineOf(s) },
 		func() error { return o.columns(s) },
 		func() error { return o.leaving(s) },
+		func() error {
+			if o.price == "" {
+				return nil
+			}
+			return p.SetPrice(o.engine, o.price)
+		},
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

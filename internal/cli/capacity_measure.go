@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -22,8 +23,11 @@ type measureOptions struct {
 	engines   []string
 	tolerance string
 	grid      bool
+	saved     []string
 	count     int64
 }
+
+const measureSchema = "relplan.dev/capacity-measure/v1"
 
 // measureDocument is the document of `relplan capacity measure`.
 type measureDocument struct {
@@ -80,6 +84,7 @@ that contains the measurement counts as met.`,
 	fl.StringArrayVar(&o.engines, "engine", nil, "address or name of an engine; repeatable with --grid")
 	fl.StringVar(&o.tolerance, "tolerance", "3%", "largest relative error that passes")
 	fl.BoolVar(&o.grid, "grid", false, "measure the accuracy grid instead of a table")
+	fl.StringArrayVar(&o.saved, "saved", nil, "report results saved with -o json instead of measuring; repeatable")
 	fl.Int64Var(&o.count, "rows", 200_000, "rows to load")
 	fl.StringVar(&o.ddl, "ddl", "", "file with CREATE TABLE and CREATE INDEX")
 	fl.StringVar(&o.table, "table", "", "table of the file, if it has several")
@@ -102,6 +107,9 @@ func runMeasure(f *factory, o *measureOptions, cmd *cobra.Command) error {
 	if err != nil {
 		return usageError{withHint(fmt.Errorf("--tolerance: %w", err))}
 	}
+	if len(o.saved) > 0 {
+		return f.savedMeasurements(o, tol)
+	}
 	if len(o.engines) == 0 {
 		return usagef("measure needs --engine, an address such as postgres://user@host/db or a name: postgres, innodb, sqlite, redis, nats-stream")
 	}
@@ -113,7 +121,7 @@ func runMeasure(f *factory, o *measureOptions, cmd *cobra.Command) error {
 	}
 	ctx, cancel := f.limited(cmd)
 	defer cancel()
-	doc := measureDocument{Schema: "relplan.dev/capacity-measure/v1", Engines: []measuredRun{}, Cases: []measuredDoc{}, Tolerance: tol, Within: true}
+	doc := measureDocument{Schema: measureSchema, Engines: []measuredRun{}, Cases: []measuredDoc{}, Tolerance: tol, Within: true}
 	for _, target := range o.engines {
 		run, err := f.measureEngine(ctx, o, target, tol)
 		if err != nil {
@@ -121,18 +129,49 @@ func runMeasure(f *factory, o *measureOptions, cmd *cobra.Command) error {
 		}
 		doc.Engines = append(doc.Engines, run)
 	}
+	return f.emitMeasured(&doc)
+}
+
+// emitMeasured writes the report; the exit code says whether all was met.
+func (f *factory) emitMeasured(doc *measureDocument) error {
 	doc.Engine, doc.Version, doc.Cases = doc.Engines[0].Engine, doc.Engines[0].Version, doc.Engines[0].Cases
-	r, notRun := measureReport(&doc)
+	r, notRun := measureReport(doc)
 	if err := f.Emit(r); err != nil {
 		return err
 	}
 	switch {
 	case !doc.Within:
 		return exit(exitFinding)
-	case notRun || ctx.Err() != nil:
+	case notRun:
 		return exit(exitInconclusive)
 	}
 	return nil
+}
+
+// savedMeasurements joins results of earlier runs into one report.
+func (f *factory) savedMeasurements(o *measureOptions, tol float64) error {
+	doc := measureDocument{Schema: measureSchema, Engines: []measuredRun{}, Cases: []measuredDoc{}, Tolerance: tol, Within: true}
+	for _, path := range o.saved {
+		name, src, err := f.ReadInput(path)
+		if err != nil {
+			return err
+		}
+		var one measureDocument
+		if err := json.Unmarshal(src, &one); err != nil || one.Schema != measureSchema {
+			return usagef("%s is no result of `relplan capacity measure -o json`", name)
+		}
+		for _, run := range one.Engines {
+			for i := range run.Cases {
+				c := &run.Cases[i]
+				c.Within = measure.Result{Predicted: c.Predicted, Low: c.Low, High: c.High, Measured: c.Measured}.Within(tol)
+			}
+			doc.Engines = append(doc.Engines, run)
+		}
+	}
+	if len(doc.Engines) == 0 {
+		return usagef("no results in %v", o.saved)
+	}
+	return f.emitMeasured(&doc)
 }
 
 // measureTarget is the engine of an address or name.

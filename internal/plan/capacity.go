@@ -21,6 +21,7 @@ type CapacityDoc struct {
 	Stores      []StoreDoc    `json:"stores"`
 	Windows     []WindowDoc   `json:"windows"`
 	Exposure    []ExposureDoc `json:"exposure"`
+	Options     []OptionDoc   `json:"options"` // ways to keep a window
 	Basis       reports.Basis `json:"basis"`
 }
 
@@ -104,7 +105,7 @@ func (f *File) workload(name string) *Workload {
 // of the file and the extra ones (retry horizons of the call graph).
 func (f *File) capacity(extra []capacity.Source) (*capacityResult, error) {
 	res := &capacityResult{unknown: map[string]capacity.UnknownExposure{}, units: f.Units}
-	res.doc = CapacityDoc{Stores: []StoreDoc{}, Windows: []WindowDoc{}, Exposure: []ExposureDoc{}, Basis: reports.Arithmetic("records = rate x window; raw bytes = records x record")}
+	res.doc = CapacityDoc{Stores: []StoreDoc{}, Windows: []WindowDoc{}, Exposure: []ExposureDoc{}, Options: []OptionDoc{}, Basis: reports.Arithmetic("records = rate x window; raw bytes = records x record")}
 	var l diag.List
 	for _, w := range f.Workloads {
 		l.AddErr(w.Pos, codeValue, f.rateDist(w))
@@ -184,6 +185,13 @@ func (f *File) sizeStore(s *Store, extra []capacity.Source, res *capacityResult)
 	doc.Basis = reports.Arithmetic(held.Formula)
 	if err := f.realBytes(s, w, &doc); err != nil {
 		return err
+	}
+	if s.Dedupes.Set {
+		opts, err := f.options(s, w, res.windows[len(res.windows)-1], &doc)
+		if err != nil {
+			return f.sizeError(s, err)
+		}
+		res.doc.Options = append(res.doc.Options, opts...)
 	}
 	res.doc.Stores = append(res.doc.Stores, doc)
 	return nil
@@ -295,6 +303,7 @@ func (r *capacityResult) blocks() []reports.Block {
 	if len(windows.Rows) > 0 {
 		out = append(out, windows)
 	}
+	out = append(out, r.optionBlocks()...)
 	var items []string
 	for _, e := range r.doc.Exposure {
 		items = append(items, fmt.Sprintf("%s: %s", e.Name, e.Text))

@@ -25,6 +25,7 @@ type File struct {
 	Protocols []*Protocol
 	Unknown   []*UnknownExposure
 	Crashes   []*CrashWindow
+	Prices    []Price
 	Explain   bool // list every term of a size
 	Units     Units
 	// OnRead is told what other files were read, to show lines of them in errors.

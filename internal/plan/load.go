@@ -48,6 +48,7 @@ func (d *decoder) file(f *File, doc *yamlx.Node) {
 		optional("deadlines", func(n *yamlx.Node) { d.deadlines(f, n) }),
 		optional("protocols", func(n *yamlx.Node) { d.protocols(f, n) }),
 		optional("unknown_exposure", func(n *yamlx.Node) { d.unknown(f, n) }),
+		optional("prices", func(n *yamlx.Node) { d.prices(f, n) }),
 		optional("crash_windows", func(n *yamlx.Node) { d.crashes(f, n) }),
 		optional("storm", func(n *yamlx.Node) { d.storm(f, n) }),
 		optional("policies", func(n *yamlx.Node) { d.policies(f, n) }),

@@ -37,6 +37,8 @@ type StoreSize struct {
 	WALBytesPerDay     *int64         `json:"wal_bytes_per_day"`
 	BinlogBytesPerDay  *int64         `json:"binlog_bytes_per_day"`
 	DiskFullNS         *int64         `json:"disk_full_ns"`
+	CostPerMonth       *float64       `json:"cost_per_month"` // all copies; null without a price
+	Currency           string         `json:"currency"`
 	Interval           []float64      `json:"interval"` // 5 %, 50 %, 95 % of total
 	Drivers            []DriverDoc    `json:"drivers"`
 	Terms              []TermDoc      `json:"terms"`
@@ -90,13 +92,21 @@ func (f *File) realBytes(s *Store, w *Workload, doc *StoreDoc) error {
 		if size, err = storage.Plateau(in, life); err != nil {
 			return f.sizeError(s, err)
 		}
-	} else if !s.Forever && !s.Rows.Set {
+	} else if !s.Forever && !s.Rows.Set && in.Engine.Relational() {
 		doc.Notes = append(doc.Notes, "no delete policy: the bytes of the rows alone, without what deletion leaves behind")
 	}
 	if life.Updates > 0 && in.Engine == storage.Postgres {
 		addChurn(&size, life)
 	}
+	if n := partitionNote(s); n != "" {
+		doc.Notes = append(doc.Notes, n)
+	}
 	doc.setSize(size, loaded, s)
+	if p := f.price(s.Engine.V); p != nil {
+		cost := math.Round(float64(*doc.CopiesBytes)*p.PerByte*100) / 100
+		doc.CostPerMonth, doc.Currency = &cost, p.Currency
+		doc.Notes = append(doc.Notes, fmt.Sprintf("all copies cost %s %s a month at %s", quantity.FormatInt(big.NewInt(int64(cost))), p.Currency, p.Text))
+	}
 	if f.Explain {
 		for _, t := range size.Terms {
 			doc.Terms = append(doc.Terms, TermDoc(t))
@@ -353,7 +363,11 @@ func (f *File) interval(s *Store, w *Workload, in storage.Input, size storage.Si
 	for _, d := range r.Drivers {
 		doc.Drivers = append(doc.Drivers, DriverDoc{Input: d.Input, Share: math.Round(d.Share*1e4) / 1e4, LowBytes: math.Round(d.Low), HighBytes: math.Round(d.High)})
 	}
-	doc.Notes = append(doc.Notes, fmt.Sprintf("interval: %d samples, the size computed at 5 %%, 50 %% and 95 %% of each length and interpolated", r.N))
+	how := fmt.Sprintf("interval of %s samples", quantity.FormatInt(big.NewInt(int64(r.N))))
+	if len(effects) > 0 {
+		how += "; the size was computed at 5 %, 50 % and 95 % of each length and interpolated"
+	}
+	doc.Notes = append(doc.Notes, how)
 	return nil
 }
 

@@ -174,6 +174,9 @@ func (f *File) storageInput(s *Store, rows int64) (in storage.Input, ok bool, er
 	}
 	if in.Engine.Relational() || in.Engine == storage.Archive {
 		in.Table = t
+		if w := f.workload(s.Holds.V); w != nil && !s.Rows.Set {
+			secondsDistinct(t, in.Engine, rows, w.rate().Float())
+		}
 	}
 	entryOptions(&in, t, s)
 	return in, true, nil

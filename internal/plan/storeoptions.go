@@ -94,6 +94,7 @@ func (o *StoreOptions) SetOption(text string) error {
 func (d *decoder) ratioRange(out *[2]float64) func(*yamlx.Node) {
 	return func(n *yamlx.Node) {
 		var v [2]Value[float64]
+		d.describe(&shape{text: "a list of two shares, the low and the high one"})
 		if n.Kind() == yamlx.Scalar {
 			d.ratio(&v[0])(n)
 			v[1] = v[0]
