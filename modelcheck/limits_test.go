@@ -19,6 +19,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestLimitsGiveUnknown(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
+	deadline, stop := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer stop()
 	big := models.NewInbox(5, 3, 3, 3)
 	cases := []struct {
 		reason string
@@ -29,6 +31,7 @@ func TestLimitsGiveUnknown(t *testing.T) {
 		{"memory", context.Background(), modelcheck.Options{NoReduction: true, MemoryLimit: 4 << 20}, "memory limit"},
 		{"time", context.Background(), modelcheck.Options{NoReduction: true, TimeLimit: 30 * time.Millisecond}, "time limit"},
 		{"states", context.Background(), modelcheck.Options{NoReduction: true, MaxStates: 20_000}, "limit of 20000 states"},
+		{"deadline of the caller", deadline, modelcheck.Options{NoReduction: true}, "time limit"},
 		{"Ctrl-C", canceled, modelcheck.Options{NoReduction: true}, "interrupted"},
 		{"memory, fingerprints", context.Background(), modelcheck.Options{NoReduction: true, Compact: true, MemoryLimit: 4 << 20}, "memory limit"},
 	}

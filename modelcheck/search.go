@@ -206,7 +206,11 @@ func (s *search) watch(ctx context.Context, done chan struct{}) {
 		case <-done:
 			return
 		case <-ctx.Done():
-			s.halt("interrupted")
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				s.halt("time limit")
+			} else {
+				s.halt("interrupted")
+			}
 		case <-limit:
 			s.halt(fmt.Sprintf("time limit of %v", s.opt.TimeLimit))
 		case <-tick.C:
