@@ -56,6 +56,7 @@ func verbs(f *factory) []*cobra.Command {
 		newSchema(f),
 		newShow(f),
 		newVersion(f),
+		newWindows(f),
 	}
 }
 
