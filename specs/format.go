@@ -28,7 +28,7 @@ type FormatOptions struct {
 // where src is not readable as YAML; then the result is nil.
 func Format(file string, src []byte, o FormatOptions) ([]byte, []diag.Diagnostic) {
 	l := &diag.List{}
-	docs := yamlx.Parse(file, src, yamlx.Limits{}, l)
+	docs := parseYAML(file, src, l)
 	if l.HasErrors() {
 		return nil, l.Sorted()
 	}
@@ -51,7 +51,7 @@ func Format(file string, src []byte, o FormatOptions) ([]byte, []diag.Diagnostic
 
 func reread(file, src string) (string, bool) {
 	l := &diag.List{}
-	docs := yamlx.Parse(file, []byte(src), yamlx.Limits{}, l)
+	docs := parseYAML(file, []byte(src), l)
 	if l.HasErrors() || len(docs) != 1 {
 		return "", false
 	}

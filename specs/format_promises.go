@@ -19,7 +19,7 @@ type lineEdit struct {
 // convert renames old keys and turns promises into the wanted style.
 func convert(file, src string, o FormatOptions) ([]byte, []diag.Diagnostic) {
 	l := &diag.List{}
-	docs := yamlx.Parse(file, []byte(src), yamlx.Limits{}, l)
+	docs := parseYAML(file, []byte(src), l)
 	if len(docs) != 1 || l.HasErrors() {
 		return []byte(src), nil
 	}

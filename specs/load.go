@@ -5,7 +5,9 @@
 package specs
 
 import (
+	"bytes"
 	"fmt"
+	"regexp"
 	"sort"
 	"strings"
 
@@ -58,7 +60,7 @@ func Load(file string, src []byte) (*Spec, []diag.Diagnostic) { return LoadWith(
 // LoadWith is Load with other parameter values or budgets.
 func LoadWith(file string, src []byte, o Options) (spec *Spec, diags []diag.Diagnostic) {
 	l := &diag.List{}
-	docs := yamlx.Parse(file, src, yamlx.Limits{}, l)
+	docs := parseYAML(file, src, l)
 	start := diag.Pos{File: file, Line: 1, Column: 1}
 	switch {
 	case l.HasErrors():
@@ -486,6 +488,9 @@ func (d *decoder) opFields(op *ast.Operation, n *yamlx.Node) {
 		f := &ast.OpField{Pos: e.Key.Pos(), Name: name, Operation: op}
 		v := d.sub(e.Value)
 		switch {
+		case v.Kind() == yamlx.Sequence && v.Tag() == anyTag:
+			f.Kind = ast.FieldAny
+			f.Values = d.values(v.Items())
 		case v.Kind() == yamlx.Sequence:
 			f.Kind = ast.FieldList
 			f.Values = d.values(v.Items())
@@ -495,34 +500,16 @@ func (d *decoder) opFields(op *ast.Operation, n *yamlx.Node) {
 		case v.Value() == "same":
 		case v.Value() == "distinct":
 			f.Kind = ast.FieldDistinct
-		case strings.HasPrefix(v.Value(), "any"):
+		case v.Kind() == yamlx.Mapping && v.Get("any").Kind() == yamlx.Sequence:
+			d.keys(v, "any")
 			f.Kind = ast.FieldAny
-			f.Values = d.anyValues(v)
+			f.Values = d.values(v.Get("any").Items())
 		default:
 			d.wanted(v, e.Key.Pos(), "RP004", "same, distinct, a list with one value per operation, or any [a, b]", "")
 			continue
 		}
 		op.Fields = append(op.Fields, f)
 	}
-}
-
-// anyValues reads `any [10, 20]`, a plain scalar of YAML.
-func (d *decoder) anyValues(n *yamlx.Node) []ast.Value {
-	s := strings.TrimSpace(strings.TrimPrefix(n.Value(), "any"))
-	if !strings.HasPrefix(s, "[") || !strings.HasSuffix(s, "]") {
-		d.wanted(n, n.Pos(), "RP004", "any [a, b]", "")
-		return nil
-	}
-	var out []ast.Value
-	for _, w := range strings.Split(s[1:len(s)-1], ",") {
-		v, ok := constant(strings.TrimSpace(w), false)
-		if !ok {
-			d.errorf(n.Pos(), "RP004", "'%s' is not a constant: true, 3, ALL_CAPS or 'text'", strings.TrimSpace(w))
-			continue
-		}
-		out = append(out, v)
-	}
-	return out
 }
 
 func (d *decoder) values(ns []*yamlx.Node) []ast.Value {
@@ -561,3 +548,27 @@ func constant(s string, quoted bool) (ast.Value, bool) {
 }
 
 func sortStrings(s []string) []string { sort.Strings(s); return s }
+
+// anyTag is how the parser sees `any [a, b]`, which is not YAML inside { }.
+const anyTag = "!a"
+
+var anyForm = regexp.MustCompile(`(:[ \t]+)any([ \t]+\[)`)
+
+// parseYAML reads a spec file. Within operations, `any [a, b]` becomes a tagged
+// list of the same length, so that every position stays.
+func parseYAML(file string, src []byte, l *diag.List) []*yamlx.Node {
+	if bytes.Contains(src, []byte("any")) {
+		lines := bytes.SplitAfter(src, []byte("\n"))
+		in := false
+		for i, line := range lines {
+			if len(line) > 0 && line[0] >= 'a' && line[0] <= 'z' {
+				in = bytes.HasPrefix(line, []byte("operations"))
+			}
+			if in {
+				lines[i] = anyForm.ReplaceAll(line, []byte("${1}!a ${2}"))
+			}
+		}
+		src = bytes.Join(lines, nil)
+	}
+	return yamlx.Parse(file, src, yamlx.Limits{}, l)
+}

@@ -152,7 +152,10 @@ func (v *Verdict) Blocks(o RenderOptions) []reports.Block {
 	case 4:
 		mark = reports.Unsure
 	}
-	out := []reports.Block{reports.Heading{Level: 2, Text: v.System + " (" + v.File + ")"}, reports.Paragraph{Text: v.Summary(), Mark: mark}}
+	out := []reports.Block{reports.Heading{Level: 2, Text: v.System + " (" + v.File + ")"}}
+	if len(v.Variants) != 1 || v.Variants[0].Summary() != ast.Holds { // then the claim below says it all
+		out = append(out, reports.Paragraph{Text: v.Summary(), Mark: mark})
+	}
 	for _, x := range v.Variants {
 		if len(v.Variants) > 1 {
 			out = append(out, reports.Heading{Level: 3, Text: x.title()})

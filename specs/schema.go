@@ -114,7 +114,7 @@ func schemaDefs() object {
 		"branch": object{"type": "string", "pattern": `^(go|stop|continue|retry|ask_human|reply|commit|\$)`,
 			"description": "go LABEL, stop, continue, retry N, ask_human, reply ok, or commit LABEL"},
 		"operation": anyOf(object{"type": "integer", "minimum": 1, "maximum": maxOperations}, ref("parameter"),
-			object{"type": "object", "properties": object{"count": ref("count")}, "additionalProperties": anyOf(text_(), object{"type": "array"})}),
+			object{"type": "object", "properties": object{"count": ref("count")}, "additionalProperties": anyOf(text_(), object{"type": "array"}, closed(object{"any": object{"type": "array"}}, "any"))}),
 		"expect": anyOf(object{"enum": []string{ast.Holds, ast.Broken, ast.Unknown, ast.Vacuous}},
 			closed(object{ast.Holds: ref("promised"), ast.Broken: ref("promised"), ast.Unknown: ref("promised"), ast.Vacuous: ref("promised")})),
 		"promised": anyOf(object{"type": []string{"string", "integer"}}, listOf(object{"type": []string{"string", "integer"}})),

@@ -58,6 +58,7 @@ func verbs(f *factory) []*cobra.Command {
 		newSchema(f),
 		newShow(f),
 		newVersion(f),
+		newWindows(f),
 	}
 }
 
