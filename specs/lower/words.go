@@ -279,10 +279,6 @@ func (g *glance) text(pieces []any) string {
 }
 
 func (g *glance) keyOf(t *table, at ir.Expr) value {
-	if t.keys != nil && t.keys.names != nil {
-		i := g.eval(at)
-		return newValue(leaf{"/o:", refTo(t.keys.set), num(i)})
-	}
 	return t.get("key", at, reader{})
 }
 
