@@ -340,7 +340,7 @@ func (em *emitter) getPlan(n *node) plan {
 		pl.outcomes = []*outcome{{done: true, guard: yes, pure: true, do: func(em *emitter) []ir.Stmt { return em.getInline(s) }}}
 		return pl
 	}
-	found := &outcome{done: true, pure: true, guard: e.there(nil), text: "finds it"}
+	found := &outcome{done: true, pure: true, guard: e.there(nil), text: "finds"}
 	place := e.at
 	if place == nil {
 		l := &ir.Local{Name: e.t.name + " entry"}
@@ -348,6 +348,7 @@ func (em *emitter) getPlan(n *node) plan {
 		found.params = []ir.Param{{Local: l, Over: e.t.over}}
 		found.guard = e.is(place)
 	}
+	found.shows = []any{rowText{e.t, place}}
 	found.do = func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		em.bind(s.As, em.p.onlyRead(s.As, em.entryValue(e.t, place)), &out)

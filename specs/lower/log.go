@@ -21,6 +21,8 @@ type logStore struct {
 	length *ir.Var // per partition
 	fields []*column
 	groups []*group
+	// deliveries of the message at a position, for must_be_possible.
+	deliveries *ir.Var
 }
 
 // group is a consuming process.
@@ -56,6 +58,9 @@ func (lw *lowering) makeLog(r *ast.Resource) {
 	l.places = &ir.Set{Name: r.Name + " position", Size: size, Ordered: true}
 	lw.program.Sets = append(lw.program.Sets, l.parts, l.places)
 	l.length = lw.variable(&ir.Var{Name: r.Name + " length", Index: ir.Several(l.parts), Type: ir.Type{Kind: ir.Range, Lo: 0, Hi: size}})
+	if most := lw.deliveriesCounted(r); most > 0 {
+		l.deliveries = lw.variable(&ir.Var{Name: r.Name + " deliveries", Index: ir.Several(l.parts, l.places), Type: ir.Type{Kind: ir.Range, Lo: 0, Hi: most}})
+	}
 	for _, f := range q.Fields {
 		c := &column{name: f.Name}
 		for _, pt := range lw.shape(f.Type) {
@@ -322,9 +327,21 @@ func (t *logTrigger) start() {
 			out = append(out, ir.Let{Local: at, Value: pos})
 			em.bind(t.tr.As, em.p.onlyRead(t.tr.As, l.value(part, use(at))), &out)
 			out = append(out, set(t.part, part, em.me), set(t.pos, use(at), em.me))
+			out = append(out, t.counts(part, use(at))...)
 			return append(out, t.fetched(em, use(at), part)...)
 		},
 	})
+}
+
+// counts the delivery where a possibility asks.
+func (t *logTrigger) counts(part, pos ir.Expr) []ir.Stmt {
+	v := t.l.deliveries
+	if v == nil {
+		return nil
+	}
+	c := load(v, part, pos)
+	out := []ir.Stmt{set(v, pick(order(ir.Lt, c, num(v.Type.Hi)), sum(ir.Add, c, num(1)), c), part, pos)}
+	return append(out, t.p.lw.monitors.delivered(t.l.r, c)...)
 }
 
 // fetched moves the next position behind what the run has taken: one message,
@@ -348,6 +365,7 @@ func (t *logTrigger) nextOfBatch(em *emitter) []ir.Stmt {
 	em.env = map[*ast.Var]value{}
 	em.bind(t.tr.As, em.p.onlyRead(t.tr.As, t.l.value(part, use(pos))), &out)
 	out = append(out, set(t.pos, use(pos), em.me))
+	out = append(out, t.counts(part, use(pos))...)
 	em.depth++
 	return append(out, em.control(em.p.first)...)
 }

@@ -90,7 +90,7 @@ func randomSpec(r *rand.Rand) string {
 // the verdicts of the dumb interpreter, and every history it prints is one of
 // the interpreter's (ir tests replay them). RELPLAN_RANDOM sets how many.
 func TestRandomSpecs(t *testing.T) {
-	n := 150
+	n := 80
 	if s := os.Getenv("RELPLAN_RANDOM"); s != "" {
 		n, _ = strconv.Atoi(s)
 	}
