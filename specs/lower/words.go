@@ -411,6 +411,8 @@ func (g *glance) phrase(p *process, n *node) string {
 		return "replies " + string(s.Reply)
 	case ast.VerbAskHuman:
 		return "hands " + show(s.Human) + " to a human"
+	case ast.VerbCommitOffset:
+		return "commits the offset of " + s.Subject
 	case ast.VerbLock, ast.VerbUnlock:
 		return s.Verb.String() + "s " + show(s.Key) + " on " + s.Subject
 	}
