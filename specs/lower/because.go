@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/relplan/relplan/modelcheck"
 	"github.com/relplan/relplan/specs/ast"
@@ -31,6 +32,10 @@ func (o *Outcome) because(h *History, raw *modelcheck.History, property int) []s
 		}
 		o.readReason(h, i, add)
 		o.skipReason(h, i, add)
+		o.staleReason(h, i, add)
+		if s.Waited != "" {
+			add("%s %s before step %d", s.Actor, s.Waited, s.N)
+		}
 	}
 	if h.Sealed > 0 && p != nil && p.Class() == ast.Liveness {
 		add("from step %d on nothing that can still happen changes that", h.Sealed)
@@ -159,6 +164,37 @@ func (o *Outcome) readReason(h *History, i int, add func(string, ...any)) {
 				add("%s read nothing at step %d because %s had not yet written (step %d)", s.Actor, s.N, w.Actor, w.N)
 				return
 			}
+		}
+	}
+}
+
+// staleReason: a worker went by what it had read, which another one changed
+// before it acted.
+func (o *Outcome) staleReason(h *History, i int, add func(string, ...any)) {
+	s := &h.Steps[i]
+	if s.shown == "" || s.note.Step == nil {
+		return
+	}
+	for j := i + 1; j < len(h.Steps); j++ {
+		w := &h.Steps[j]
+		if w.Actor == s.Actor && (w.note.Start || w.Then == "the run ends" || w.note.Event != "") {
+			return
+		}
+		for _, c := range w.Changed {
+			if w.Actor == s.Actor || c.Where != s.note.Step.Subject || !strings.HasPrefix(c.What, s.shown+" -> ") && c.What != "-"+s.shown {
+				continue
+			}
+			for k := j + 1; k < len(h.Steps); k++ {
+				if a := &h.Steps[k]; a.Actor == s.Actor && len(a.Changed) > 0 {
+					who := w.Actor
+					if who == "" {
+						who = "meanwhile it"
+					}
+					add("%s acted at step %d on what it had read at step %d, which %s changed at step %d", s.Actor, a.N, s.N, who, w.N)
+					return
+				}
+			}
+			return
 		}
 	}
 }

@@ -3,6 +3,7 @@ package lower
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/relplan/relplan/modelcheck"
@@ -75,7 +76,7 @@ func grow(caps map[string]int, m *ir.Model, res *modelcheck.Result) (grown bool,
 				caps[name] = min(size+1+size/2, maxSlots)
 				grown = true
 			} else {
-				stuck = append(stuck, name+" grows without bound: name how many messages there can be")
+				stuck = append(stuck, name+" grows without bound: name it (more than "+strconv.Itoa(maxSlots)+" messages)")
 			}
 			continue
 		}
@@ -86,7 +87,7 @@ func grow(caps map[string]int, m *ir.Model, res *modelcheck.Result) (grown bool,
 			caps[info.Pool.Name] = min(info.Pool.Cap+1+info.Pool.Cap/2, maxSlots)
 			grown = true
 		case info.Pool != nil:
-			stuck = append(stuck, info.Pool.Name+" grows without bound: name how many there can be")
+			stuck = append(stuck, info.Pool.Name+" grows without bound: name it (more than "+strconv.Itoa(maxSlots)+" at once)")
 		case info.Misused:
 			stuck = append(stuck, "internal: "+reason)
 		case info.Var != nil:
@@ -115,7 +116,7 @@ func fullLog(p *ir.Program, reason string) (name string, size int, ok bool) {
 func leftRange(v *ir.Var) string {
 	name := strings.TrimSuffix(v.Name, "/i")
 	if v.Type.Kind == ir.Range {
-		return fmt.Sprintf("%s grows without bound or leaves %d .. %d: name its range", name, v.Type.Lo, v.Type.Hi)
+		return fmt.Sprintf("%s grows without bound: name it (it left %d .. %d)", name, v.Type.Lo, v.Type.Hi)
 	}
 	return name + " grows without bound: name it"
 }

@@ -1,12 +1,9 @@
 package lower_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
-
-	"github.com/relplan/relplan/modelcheck"
-	"github.com/relplan/relplan/modelcheck/ir"
-	"github.com/relplan/relplan/modelcheck/ir/irtest"
 )
 
 // The program of every spec gives the same verdicts when it is walked by a dumb
@@ -23,27 +20,10 @@ func TestInterpreterAgrees(t *testing.T) {
 	for _, file := range append(files, reports...) {
 		for _, v := range load(t, file) {
 			o := check(t, v)
-			if o.Result.States > uint64(limit) {
-				continue
-			}
-			g := irtest.Explore(o.Program, 4*limit)
-			if g == nil {
-				continue
-			}
-			compared++
-			got := map[*ir.Property]modelcheck.Verdict{}
-			for k, r := range o.Result.Properties {
-				p := o.Model.Origin(k).Property
-				if old, ok := got[p]; ok {
-					got[p] = irtest.Worse(old, r.Verdict)
-				} else {
-					got[p] = r.Verdict
-				}
-			}
-			for i, want := range g.Verdicts() {
-				if p := o.Program.Props[i]; got[p] != want {
-					t.Errorf("%s %s: %q: checker %v, interpreter %v", filepath.Base(file), v.Variant, p.Name, got[p], want)
-				}
+			if compare(t, o, limit, func(format string, args ...any) {
+				t.Errorf("%s %s: %s", filepath.Base(file), v.Variant, fmt.Sprintf(format, args...))
+			}) {
+				compared++
 			}
 		}
 	}

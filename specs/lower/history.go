@@ -81,6 +81,7 @@ type Step struct {
 
 	note   *Note
 	self   int
+	shown  string // the row that a read has found
 	before []uint64
 	after  []uint64
 }
@@ -151,6 +152,10 @@ func (o *Outcome) step(before []uint64, st *modelcheck.HistoryStep) *Step {
 		s.Text = g.phrase(note.proc, note.node)
 		if t := note.Outcome.text; t != "" {
 			s.Text += ": " + t
+			s.shown = g.text(note.Outcome.shows)
+			if s.shown != "" {
+				s.Text += " " + s.shown
+			}
 		}
 		if note.World != "" {
 			s.Text += " (" + note.World + ")"

@@ -2,6 +2,10 @@ package lower
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/relplan/relplan/modelcheck/ir"
 	"github.com/relplan/relplan/specs/ast"
@@ -36,6 +40,33 @@ func (k *keying) index(v value) (ir.Expr, bool) {
 		}
 	}
 	return nil, false
+}
+
+// value is the key at a place of an array over constants.
+func (k *keying) value(lw *lowering, at ir.Expr) value {
+	out := map[string]ir.Expr{}
+	for _, name := range slices.Sorted(maps.Keys(k.names)) {
+		key, number, isSymbol := strings.Cut(name, "=")
+		c := num(0)
+		if isSymbol {
+			n, _ := strconv.Atoi(number)
+			c = num(n)
+		}
+		if out[key] == nil {
+			out[key] = none
+		}
+		out[key] = pick(same(at, num(k.names[name])), c, out[key])
+	}
+	var ls []leaf
+	for key, e := range out {
+		t := ir.Type{Kind: ir.Range, Optional: true}
+		if key == "/s" {
+			t = lw.symbolType()
+			t.Optional = true
+		}
+		ls = append(ls, leaf{key, t, e})
+	}
+	return newValue(ls...)
 }
 
 func (lw *lowering) makeKV(r *ast.Resource) {
@@ -121,11 +152,6 @@ func (lw *lowering) keysConstant(r *ast.Resource, names map[string]int) bool {
 			}
 		default:
 			return false
-		}
-	}
-	for _, p := range lw.spec.Processes {
-		if p.Trigger.Store == r {
-			return false // the trigger binds the key as a value
 		}
 	}
 	return true
@@ -316,7 +342,7 @@ func (em *emitter) getPlan(n *node) plan {
 		pl.outcomes = []*outcome{{done: true, guard: yes, pure: true, do: func(em *emitter) []ir.Stmt { return em.getInline(s) }}}
 		return pl
 	}
-	found := &outcome{done: true, pure: true, guard: e.there(nil), text: "finds it"}
+	found := &outcome{done: true, pure: true, guard: e.there(nil), text: "finds"}
 	place := e.at
 	if place == nil {
 		l := &ir.Local{Name: e.t.name + " entry"}
@@ -324,6 +350,7 @@ func (em *emitter) getPlan(n *node) plan {
 		found.params = []ir.Param{{Local: l, Over: e.t.over}}
 		found.guard = e.is(place)
 	}
+	found.shows = []any{rowText{e.t, place}}
 	found.do = func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		em.bind(s.As, em.p.onlyRead(s.As, em.entryValue(e.t, place)), &out)

@@ -21,6 +21,12 @@ type logStore struct {
 	length *ir.Var // per partition
 	fields []*column
 	groups []*group
+	// first is the oldest position that retention has left; nil without keeps:.
+	first *ir.Var
+	// epoch is the newest producer epoch that a fenced log has seen.
+	epoch *ir.Var
+	// deliveries of the message at a position, for must_be_possible.
+	deliveries *ir.Var
 }
 
 // group is a consuming process.
@@ -56,10 +62,17 @@ func (lw *lowering) makeLog(r *ast.Resource) {
 	l.places = &ir.Set{Name: r.Name + " position", Size: size, Ordered: true}
 	lw.program.Sets = append(lw.program.Sets, l.parts, l.places)
 	l.length = lw.variable(&ir.Var{Name: r.Name + " length", Index: ir.Several(l.parts), Type: ir.Type{Kind: ir.Range, Lo: 0, Hi: size}})
+	if q.Keeps != nil && !q.Keeps.None {
+		l.first = lw.variable(&ir.Var{Name: r.Name + " first position", Index: ir.Several(l.parts), Type: l.offsets()})
+	}
+	l.makeEpoch()
+	if most := lw.deliveriesCounted(r); most > 0 {
+		l.deliveries = lw.variable(&ir.Var{Name: r.Name + " deliveries", Index: ir.Several(l.parts, l.places), Type: ir.Type{Kind: ir.Range, Lo: 0, Hi: most}})
+	}
 	for _, f := range q.Fields {
 		c := &column{name: f.Name}
 		for _, pt := range lw.shape(f.Type) {
-			if !lw.entryReads(r, "."+f.Name+pt.key) && !(f.Name == "op" && l.opCounted()) {
+			if !lw.entryReads(r, "."+f.Name+pt.key) && !(f.Name == "op" && l.opCounted()) && f != q.PartitionBy {
 				continue
 			}
 			t := optionalRef(pt.typ)
@@ -70,6 +83,47 @@ func (lw *lowering) makeLog(r *ast.Resource) {
 			l.fields = append(l.fields, c)
 		}
 	}
+}
+
+// makeEpoch: producers of a fenced log may name their epoch.
+func (l *logStore) makeEpoch() {
+	for _, s := range l.lw.allSteps() {
+		if s.Verb != ast.VerbSend || s.Resource != l.r || s.Epoch == nil || !l.q.Fenced {
+			continue
+		}
+		lo, hi := intRange(s.Epoch.Type())
+		if l.epoch == nil {
+			l.epoch = l.lw.variable(&ir.Var{Name: l.name + " epoch", Type: ir.Type{Kind: ir.Range, Lo: lo, Hi: hi}, Initial: lo})
+		}
+		l.epoch.Type.Lo, l.epoch.Type.Hi = min(l.epoch.Type.Lo, lo), max(l.epoch.Type.Hi, hi)
+		l.epoch.Initial = l.epoch.Type.Lo
+	}
+}
+
+// retires adds the end of the oldest message of a partition. A group that has
+// not read it yet goes on behind it.
+func (l *logStore) retires() {
+	if l.first == nil {
+		return
+	}
+	p := &ir.Local{Name: "partition"}
+	part := use(p)
+	body := []ir.Stmt{set(l.first, sum(ir.Add, load(l.first, part), num(1)), part)}
+	for _, g := range l.groups {
+		body = append(body, when(order(ir.Lt, load(g.next, part), load(l.first, part)), []ir.Stmt{set(g.next, load(l.first, part), part)}, nil)...)
+	}
+	l.lw.event(&event{kind: ir.Expiry, name: "retention", params: []ir.Param{{Local: p, Over: ir.In(l.parts)}},
+		guard: order(ir.Lt, load(l.first, part), load(l.length, part)), body: body,
+		text: []any{l.name + " removes a message that is older than " + l.q.Keeps.Name + ": ", logText{l, part, load(l.first, part)}}})
+}
+
+// from is where a group fetches after a crash or rebalance.
+func (l *logStore) from(g *group, part ir.Expr) ir.Expr {
+	c := load(g.committed, part)
+	if l.first == nil {
+		return c
+	}
+	return pick(order(ir.Lt, c, load(l.first, part)), load(l.first, part), c)
 }
 
 // opCounted says whether a promise counts messages by their operation.
@@ -197,7 +251,26 @@ func (em *emitter) appendPlan(n *node) plan {
 		return append(out, l.append(part, fields)...)
 	}
 	pl.outcomes = []*outcome{o}
+	if l.epoch != nil && s.Epoch != nil {
+		em.fencedSend(&pl, l, s)
+	}
 	return pl
+}
+
+// fencedSend refuses an old producer epoch; a newer one is remembered.
+func (em *emitter) fencedSend(pl *plan, l *logStore, s *ast.Step) {
+	o := pl.outcomes[0]
+	old := order(ir.Lt, em.pure(s.Epoch).at("/i"), load(l.epoch))
+	o.guard = and(o.guard, not(old))
+	do := o.do
+	o.do = func(em *emitter) []ir.Stmt {
+		return append([]ir.Stmt{set(l.epoch, em.pure(s.Epoch).at("/i"))}, do(em)...)
+	}
+	branch := ast.OnError
+	if b := s.Branches[ast.OnRefused]; b != nil && !b.Implicit {
+		branch = ast.OnRefused
+	}
+	pl.outcomes = append(pl.outcomes, &outcome{branch: branch, guard: old, pure: true, text: "refused: a newer epoch has written"})
 }
 
 func (em *emitter) partitionKey(l *logStore, s *ast.Step) value {
@@ -322,9 +395,21 @@ func (t *logTrigger) start() {
 			out = append(out, ir.Let{Local: at, Value: pos})
 			em.bind(t.tr.As, em.p.onlyRead(t.tr.As, l.value(part, use(at))), &out)
 			out = append(out, set(t.part, part, em.me), set(t.pos, use(at), em.me))
+			out = append(out, t.counts(part, use(at))...)
 			return append(out, t.fetched(em, use(at), part)...)
 		},
 	})
+}
+
+// counts the delivery where a possibility asks.
+func (t *logTrigger) counts(part, pos ir.Expr) []ir.Stmt {
+	v := t.l.deliveries
+	if v == nil {
+		return nil
+	}
+	c := load(v, part, pos)
+	out := []ir.Stmt{set(v, pick(order(ir.Lt, c, num(v.Type.Hi)), sum(ir.Add, c, num(1)), c), part, pos)}
+	return append(out, t.p.lw.monitors.delivered(t.l.r, c)...)
 }
 
 // fetched moves the next position behind what the run has taken: one message,
@@ -348,6 +433,7 @@ func (t *logTrigger) nextOfBatch(em *emitter) []ir.Stmt {
 	em.env = map[*ast.Var]value{}
 	em.bind(t.tr.As, em.p.onlyRead(t.tr.As, t.l.value(part, use(pos))), &out)
 	out = append(out, set(t.pos, use(pos), em.me))
+	out = append(out, t.counts(part, use(pos))...)
 	em.depth++
 	return append(out, em.control(em.p.first)...)
 }
@@ -359,7 +445,7 @@ func (t *logTrigger) operation(em *emitter) value { return em.env[t.tr.As].field
 func (t *logTrigger) crashed(em *emitter) []ir.Stmt {
 	p := &ir.Local{Name: "partition"}
 	part := use(p)
-	out := []ir.Stmt{ir.ForEach{Local: p, Over: ir.In(t.l.parts), Body: when(t.g.owns(part, em.me), []ir.Stmt{set(t.g.next, load(t.g.committed, part), part)}, nil)}}
+	out := []ir.Stmt{ir.ForEach{Local: p, Over: ir.In(t.l.parts), Body: when(t.g.owns(part, em.me), []ir.Stmt{set(t.g.next, t.l.from(t.g, part), part)}, nil)}}
 	if t.p.set.Size == 1 || max(t.tr.Workers, 1) == 1 {
 		return out
 	}
@@ -370,6 +456,7 @@ func (t *logTrigger) crashed(em *emitter) []ir.Stmt {
 
 // events adds rebalance and offset reset.
 func (l *logStore) events() {
+	l.retires()
 	for _, f := range l.lw.faultsOn(ast.FaultRebalance, l.r) {
 		for _, g := range l.groups {
 			g.rebalance(l, f)
@@ -379,6 +466,9 @@ func (l *logStore) events() {
 		for _, g := range l.groups {
 			p := &ir.Local{Name: "partition"}
 			to := num(0)
+			if l.first != nil {
+				to = load(l.first, use(p))
+			}
 			if l.q.ResetLatest {
 				to = load(l.length, use(p))
 			}
@@ -399,7 +489,7 @@ func (g *group) rebalance(l *logStore, f *budget) {
 		p := &ir.Local{Name: "partition"}
 		part := use(p)
 		l.lw.event(&event{kind: ir.Fault, name: "rebalance", fault: f, params: []ir.Param{{Local: p, Over: ir.In(l.parts)}},
-			guard: differ(load(g.owner, part), num(m)), body: []ir.Stmt{set(g.owner, num(m), part), set(g.next, load(g.committed, part), part)},
+			guard: differ(load(g.owner, part), num(m)), body: []ir.Stmt{set(g.owner, num(m), part), set(g.next, l.from(g, part), part)},
 			text: []any{fmt.Sprintf("the group moves a partition of %s to %s", l.name, g.memberName(m))}})
 	}
 }

@@ -12,7 +12,7 @@ import (
 type monitors struct {
 	lw *lowering
 	// delivered: some message of the queue was delivered N times.
-	deliveredN map[*queue][]*latch
+	deliveredN map[*ast.Resource][]*latch
 	// acked: some message of the operation was acked, per queue.
 	ackedOp map[*queue]map[*ast.Operation]*ir.Var
 	// sentN: messages sent for an operation, saturating.
@@ -183,9 +183,9 @@ func (m *monitors) watchesEffect(e *ast.Effect) bool {
 
 // delivered sets the latches "delivered N times", and then forgets the counts
 // that only they asked for.
-func (m *monitors) delivered(q *queue, n ir.Expr) []ir.Stmt {
+func (m *monitors) delivered(r *ast.Resource, n ir.Expr) []ir.Stmt {
 	var out []ir.Stmt
-	for _, l := range m.deliveredN[q] {
+	for _, l := range m.deliveredN[r] {
 		out = append(out, when(order(ir.Le, num(l.n), n), []ir.Stmt{set(l.v, yes)}, nil)...)
 	}
 	return out
@@ -242,17 +242,15 @@ func (lw *lowering) latchesOf(e ast.Expr) {
 // makeMonitors makes the variables and hooks of the promises.
 func (lw *lowering) makeMonitors() {
 	m := &lw.monitors
-	m.deliveredN = map[*queue][]*latch{}
+	m.deliveredN = map[*ast.Resource][]*latch{}
 	m.ackedOp = map[*queue]map[*ast.Operation]*ir.Var{}
 	m.sentN = map[*ast.Resource]map[*ast.Operation]*ir.Var{}
 	m.bad = map[*ast.Promise]*ir.Var{}
 	for _, p := range lw.spec.MustBePossible {
 		switch b := p.Body.(type) {
 		case ast.DeliveredTimes:
-			if q := lw.queues[b.Queue]; q != nil {
-				v := lw.variable(&ir.Var{Name: fmt.Sprintf("%s delivered %d times", q.name, b.N), Type: ir.Type{Kind: ir.Bool}})
-				m.deliveredN[q] = append(m.deliveredN[q], &latch{b.N, v})
-			}
+			v := lw.variable(&ir.Var{Name: fmt.Sprintf("%s delivered %d times", b.Queue.Name, b.N), Type: ir.Type{Kind: ir.Bool}})
+			m.deliveredN[b.Queue] = append(m.deliveredN[b.Queue], &latch{b.N, v})
 		case ast.CarriesMessages:
 			m.countSent(b.Queue, b.Operation, b.N)
 		}

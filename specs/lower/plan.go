@@ -29,6 +29,8 @@ type outcome struct {
 	unfair bool
 	// text says what happened, after the words of the step ("finds nothing").
 	text string
+	// shows is read in the state before the step and follows text: the row found.
+	shows []any
 	// fault is spent by this outcome: "" for none.
 	fault *budget
 	// stay: the run goes on standing before the step.

@@ -88,6 +88,7 @@ type slot struct {
 func (lw *lowering) newProcess(a *ast.Process, number int) *process {
 	p := &process{lw: lw, ast: a, number: number, self: &ir.Local{Name: a.Name}, at: map[*ast.Step]int{}, blockEnd: map[*ast.Step]int{},
 		byVar: map[*ast.Var][]*slot{}, retries: map[*node]*ir.Var{}}
+	nameTrigger(a)
 	p.set = lw.instances(a)
 	for _, v := range a.Vars {
 		for _, pt := range lw.shape(v.Type) {
@@ -104,6 +105,26 @@ func (lw *lowering) newProcess(a *ast.Process, number int) *process {
 	}
 	p.first = p.list(a.Steps, end, nil, nil)
 	return p
+}
+
+// nameTrigger gives what a run was started for a name, if the author has not:
+// the end of the run needs it.
+func nameTrigger(a *ast.Process) {
+	tr := a.Trigger
+	if tr.As != nil {
+		return
+	}
+	var alt ast.Alt
+	switch tr.Kind {
+	case ast.OnMessage:
+		alt = ast.Alt{Kind: ast.KindMessage, Resource: tr.Queue}
+	case ast.OnRequest, ast.OnStart:
+		alt = ast.Alt{Kind: ast.KindOperation, Operation: tr.Operation}
+	default:
+		return
+	}
+	tr.As = &ast.Var{Pos: tr.Pos, Name: "(unnamed)", Process: a, Type: &ast.Type{Alts: []ast.Alt{alt}}}
+	a.Vars = append([]*ast.Var{tr.As}, a.Vars...)
 }
 
 // list makes the nodes of a list of steps that continues at next; it returns

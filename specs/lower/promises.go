@@ -191,7 +191,7 @@ func (lw *lowering) possibility(p *ast.Possibility) Possible {
 	}
 	switch b := p.Body.(type) {
 	case ast.DeliveredTimes:
-		for _, l := range lw.monitors.deliveredN[lw.queues[b.Queue]] {
+		for _, l := range lw.monitors.deliveredN[b.Queue] {
 			if l.n == b.N {
 				return add(nil, load(l.v))
 			}

@@ -124,7 +124,7 @@ func (t *messageTrigger) start() {
 				if q.avail != nil {
 					out = append(out, set(q.deliveries, use(l), m...))
 				}
-				out = append(out, q.lw.monitors.delivered(q, use(l))...)
+				out = append(out, q.lw.monitors.delivered(q.r, use(l))...)
 			}
 			em.bind(t.as(), em.p.onlyRead(t.as(), v), &out)
 			out = append(out, q.lw.monitors.received(em, q, v)...)

@@ -364,5 +364,64 @@ processes:
 promises:
   order: messages of l are in order of n
 `, "4"},
+		{"log_retention", "a log that keeps messages for a time can lose one before it is read", `
+operations: {op: 1}
+resources:
+  l: {kind: log, partitions: 1, keeps: 7d, starts_with: one per op}
+processes:
+  w:
+    on: {message: l, as: m}
+    steps:
+      - {commit_offset: l, effect: {e: m.op}}
+promises:
+  done: every op eventually has effect e
+`, "1"},
+		{"producer_epoch", "a fenced log refuses the send of an old epoch", `
+operations: {op: {count: 2, n: [1, 2]}}
+resources:
+  l: {kind: log, partitions: 1, fenced: true}
+processes:
+  a:
+    instances: 2
+    on: {start: op, as: o}
+    steps:
+      - {send: l, message: {op: o}, epoch: o.n, on_error: go fenced}
+      - stop: true
+      - {at: fenced, ask_human: o}
+promises:
+  old: {check: "handed(op) implies op.n == 1", always: true}
+  calm: {check: "not handed(op)", always: true}
+`, "holds 5"},
+		{"partitions_keep_a_key", "a key stays in its partition, so its messages stay in order", `
+operations: {op: {count: 2, k: same, n: [1, 2]}}
+resources:
+  l: {kind: log, partitions: 2, partition_by: k}
+processes:
+  a:
+    on: {start: op, as: o, in_order: n}
+    steps:
+      - {send: l, message: {op: o, k: o.k, n: o.n}}
+  w:
+    on: {message: l, as: m}
+    steps:
+      - {commit_offset: l, effect: {e: m.op}}
+promises:
+  order: {check: "count(e, the op where n == 2) == 0 or count(e, the op where n == 1) > 0", always: true}
+`, "holds"},
+		{"log_delivered_twice", "deliveries of a log are counted too", `
+operations: {op: 1}
+resources:
+  l: {kind: log, partitions: 1, starts_with: one per op}
+processes:
+  w:
+    on: {message: l, as: m}
+    steps:
+      - {commit_offset: l, effect: {e: m.op}}
+faults: {crash: 1}
+promises:
+  done: every op eventually has effect e
+must_be_possible:
+  - a message of l is delivered twice
+`, "holds seen"},
 	})
 }

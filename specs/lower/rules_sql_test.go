@@ -511,5 +511,56 @@ promises:
   both: {check: "exists(t) == exists(u)", always: true}
   calm: {check: "not handed(op)", always: true}
 `, "holds 4"},
+		{"key_holds_in_its_partition", "a unique key only holds inside its partition", `
+operations: {op: 1}
+resources:
+  db: {kind: sql, isolation: read_committed, tables: {t: {unique: [op], partition_by: day}}}
+  q: {kind: queue, delivery: at_least_once, starts_with: two per op}
+processes:
+  w:
+    on: {message: q, as: m}
+    steps:
+      - {select: t, count: true, as: n}
+      - {insert: t, row: {op: m.op, day: n}, if_exists: go ack, effect: {e: m.op}}
+      - {at: ack, ack: m}
+promises:
+  once: effect e happens at most once per op
+`, "7"},
+		{"nowait", "R5: nowait takes on_error instead of waiting", `
+operations: {op: 1}
+resources: {db: {kind: sql, isolation: read_committed, tables: {t: {unique: [k]}}}}
+initially: {t: [{k: A, v: 0}]}
+processes:
+  a:
+    on: {start: op, as: o}
+    steps:
+      - transaction: db
+        on_error: go busy
+        do:
+          - {select: t, where: {k: A}, lock: true, nowait: true, as: r}
+      - stop: true
+      - {at: busy, ask_human: o}
+  b:
+    on: {poll: true}
+    steps:
+      - transaction: db
+        do:
+          - {update: t, where: {k: A}, set: {v: 1}}
+promises:
+  calm: {check: "not handed(op)", always: true}
+`, "5"},
+		{"upsert", "upsert overwrites the row that has the key", `
+operations: {op: 1}
+resources: {db: {kind: sql, isolation: read_committed, tables: {t: {unique: [op]}}}}
+processes:
+  a:
+    on: {start: op, as: o}
+    steps:
+      - {upsert: t, row: {op: o, v: 1}}
+      - {upsert: t, row: {op: o, v: 2}}
+promises:
+  one: {check: "count(t) <= 1", always: true}
+  newest: {check: "exists(t where v == 2)", finally: true}
+`, "holds holds"},
 	})
 }

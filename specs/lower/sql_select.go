@@ -51,7 +51,7 @@ func (em *emitter) selectPlan(n *node) plan {
 // found binds a row.
 func (em *emitter) found(n *node, st *statement) *outcome {
 	s := n.step
-	o := &outcome{done: true, pure: true, text: "finds a row"}
+	o := &outcome{done: true, pure: true, text: "finds"}
 	if s.Lock && em.inSQL(s) {
 		o.pure = false
 	}
@@ -64,6 +64,7 @@ func (em *emitter) found(n *node, st *statement) *outcome {
 		o.params = []ir.Param{{Local: l, Over: st.t.over}}
 		o.guard = and(st.match(place), em.firstInOrder(st, place))
 	}
+	o.shows = []any{rowText{st.t, place}}
 	o.do = func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		em.bind(s.As, em.p.onlyRead(s.As, em.rowSeen(st.t, s, place)), &out)

@@ -103,7 +103,8 @@ func (em *emitter) commitNow() []ir.Stmt {
 	if em.in == nil {
 		return nil
 	}
-	out := em.lw.beforeCommit(em.in.step.Resource)
+	out := em.closeSnapshot(em.in.step.Resource)
+	out = append(out, em.lw.beforeCommit(em.in.step.Resource)...)
 	for _, t := range em.p.openTables(em.in.step.Resource) {
 		v := t.ownerOf(em.p)
 		out = append(out, t.each(func(at ir.Expr) []ir.Stmt {
@@ -121,7 +122,6 @@ func (em *emitter) commitNow() []ir.Stmt {
 		body = append(body, set(pm.v, none, em.me))
 		out = append(out, when(differ(load(pm.v, em.me), none), body, nil)...)
 	}
-	out = append(out, em.closeSnapshot(em.in.step.Resource)...)
 	out = append(out, em.clearReads(em.in.step)...)
 	out = append(out, em.lw.monitors.committed(em)...)
 	return out

@@ -176,6 +176,9 @@ func (t *table) visible(at ir.Expr, r reader) ir.Expr {
 
 // get is a column of the row as the reader sees it.
 func (t *table) get(name string, at ir.Expr, r reader) value {
+	if t.pool == nil && name == t.key && t.keys != nil && t.keys.names != nil {
+		return t.keys.value(t.lw, at)
+	}
 	if t.pool == nil && name == t.key {
 		return newValue(leaf{t.leaf.key, t.leaf.typ, at})
 	}

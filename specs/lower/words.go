@@ -279,10 +279,6 @@ func (g *glance) text(pieces []any) string {
 }
 
 func (g *glance) keyOf(t *table, at ir.Expr) value {
-	if t.keys != nil && t.keys.names != nil {
-		i := g.eval(at)
-		return newValue(leaf{"/o:", refTo(t.keys.set), num(i)})
-	}
 	return t.get("key", at, reader{})
 }
 
@@ -415,6 +411,8 @@ func (g *glance) phrase(p *process, n *node) string {
 		return "replies " + string(s.Reply)
 	case ast.VerbAskHuman:
 		return "hands " + show(s.Human) + " to a human"
+	case ast.VerbCommitOffset:
+		return "commits the offset of " + s.Subject
 	case ast.VerbLock, ast.VerbUnlock:
 		return s.Verb.String() + "s " + show(s.Key) + " on " + s.Subject
 	}
