@@ -82,12 +82,11 @@ func (in *input) gloo(d *doc) {
 		if pol != nil && shared.Get("retries") != nil {
 			in.fact("overridden-policy", pol.At(), nil, "the retries of the route replace those of the virtual host as a whole")
 		}
-		if pol == nil {
-			pol = shared.Get("retries")
-		}
 		at := r.At()
 		if pol != nil {
 			at = pol.At()
+		} else {
+			pol = shared.Get("retries")
 		}
 		h := in.hop("gloo."+d.kind, d.id()+"#"+name, at)
 		timeout := in.duration(h, "timeout", r.Get("options", "timeout"), goGrammar)

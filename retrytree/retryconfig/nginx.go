@@ -215,7 +215,11 @@ func (n *nginxConf) hop(h *Hop, sc nginxScope, target string) {
 	}
 	if !written && h.Retries() {
 		h.Default = true
-		h.hidden("%s_next_upstream error timeout", sc.proto)
+		if sc.stream {
+			h.hidden("proxy_next_upstream on")
+		} else {
+			h.hidden("%s_next_upstream error timeout", sc.proto)
+		}
 		in.fact("implicit-default-retry", tree.Pos{}, h, "nobody wrote %s_next_upstream: error and timeout go to the next server, up to %d attempts", sc.proto, *h.Attempts)
 	}
 }
