@@ -242,7 +242,7 @@ func (p *StormPlan) addEdge(res *StormResult, e *storm.EdgeReport) {
 		res.Survives = false
 	}
 	d.Answers = answersOf(e)
-	d.Text = append(d.Text, e.Sentences(p.System)...)
+	d.Text = append(d.Text, e.Sentences()...)
 	res.Doc.Edges = append(res.Doc.Edges, d)
 	p.judge(res, e, d)
 }

@@ -105,7 +105,7 @@ func edgeTable(es []StormEdgeDoc) reports.Table {
 	for _, e := range es {
 		escape := "-"
 		if e.EscapeLogS != nil {
-			escape = storm.Seconds(math.Exp(*e.EscapeLogS))
+			escape = storm.Seconds(math.Exp(math.Min(*e.EscapeLogS, 700)))
 		}
 		t.Rows = append(t.Rows, []string{e.Edge, cell(e.LoadRPS, "%.4g", "-"), e.State, cell(e.StableRPS, "%.4g", "-"), cell(e.FoldRPS, "%.5g", "none"),
 			fmt.Sprintf("%.4g", e.CapacityRPS), fmt.Sprintf("%.4g", e.WorstAttempts), escape})

@@ -152,7 +152,25 @@ func Analyse(ctx context.Context, s *System, o Options) (*Report, error) {
 		}
 		r.Edges = append(r.Edges, er)
 	}
+	// Two starts show the state of the whole system: ask them of the edge that
+	// decides it.
+	if worst := r.worst(); worst != nil && o.Simulate {
+		if err := s.askTwoSided(ctx, worst, o.Sim); err != nil {
+			return nil, fmt.Errorf("%s: %w", worst.Edge, err)
+		}
+	}
 	return r, nil
+}
+
+// worst is the edge with the highest load for what it comes back from.
+func (r *Report) worst() *EdgeReport {
+	var w *EdgeReport
+	for _, e := range r.Edges {
+		if w == nil || e.Load/e.Stable > w.Load/w.Stable {
+			w = e
+		}
+	}
+	return w
 }
 
 func (s *System) edge(ctx context.Context, v view, o Options) (*EdgeReport, error) {
@@ -190,11 +208,6 @@ func (s *System) edge(ctx context.Context, v view, o Options) (*EdgeReport, erro
 	s.askMarkov(r)
 	if err := s.askTriggers(ctx, r, o); err != nil {
 		return nil, err
-	}
-	if o.Simulate {
-		if err := s.askTwoSided(ctx, r, o.Sim); err != nil {
-			return nil, err
-		}
 	}
 	r.compare()
 	return r, nil
@@ -273,13 +286,13 @@ func (s *System) TriggerName(t Trigger) string {
 	case des.Outage:
 		return "outage of " + at
 	case des.Capacity:
-		return fmt.Sprintf("%.4g %% less capacity of %s", 100*t.Size, at)
+		return fmt.Sprintf("capacity cut of %.4g %% at %s", 100*t.Size, at)
 	case des.Spike:
-		return fmt.Sprintf("load times %.4g", t.Size)
+		return fmt.Sprintf("spike to %.4g times the load", t.Size)
 	case des.Latency:
-		return fmt.Sprintf("%v more latency of %s", t.Delay, at)
+		return fmt.Sprintf("latency of %v more at %s", t.Delay, at)
 	case des.Refuse:
-		return at + " refusing everything"
+		return "refusal of everything by " + at
 	}
 	return fmt.Sprintf("cold cache on %s (%.4g %% of calls)", at, 100*t.Size)
 }

@@ -35,7 +35,7 @@ func TestBronsonInWords(t *testing.T) {
 	if math.Abs(tr.TipsAt-1.005) > .003 || !tr.Tips {
 		t.Errorf("tips at %g", tr.TipsAt)
 	}
-	text := strings.Join(e.Sentences(s), "\n")
+	text := strings.Join(e.Sentences(), "\n")
 	for _, want := range []string{"at 280 rps one 1 s outage", "below 150 rps", "below 20/s", "10 % does not save it, 7 % does"} {
 		if !strings.Contains(strings.ReplaceAll(text, "1.01 s", "1 s"), want) {
 			t.Errorf("missing %q in:\n%s", want, text)

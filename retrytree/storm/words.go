@@ -5,8 +5,6 @@ import (
 	"math"
 	"strings"
 	"time"
-
-	"github.com/relplan/relplan/retrytree/storm/des"
 )
 
 // Seconds prints a time for people: "1.01 s", "3 min", "12 years", "never".
@@ -54,11 +52,11 @@ func (r *EdgeReport) EscapeSeconds() float64 {
 	if !r.Escapes {
 		return math.Inf(1)
 	}
-	return math.Exp(r.EscapeLog)
+	return math.Exp(math.Min(r.EscapeLog, 700))
 }
 
 // Sentences says what the numbers mean, most important first.
-func (r *EdgeReport) Sentences(s *System) []string {
+func (r *EdgeReport) Sentences() []string {
 	var out []string
 	add := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
 	rps := func(x float64) string { return fmt.Sprintf("%.4g rps", x) }
@@ -66,7 +64,7 @@ func (r *EdgeReport) Sentences(s *System) []string {
 	case Collapsed:
 		add("at %s %s is beyond its fold of %s: there is no healthy state, retries of late work fill %s with work for nobody.", rps(r.Load), r.Edge, rps(r.Fold), r.Callee)
 	case Vulnerable:
-		out = append(out, r.vulnerable(s)...)
+		out = append(out, r.vulnerable()...)
 	case Stable:
 		if r.Curve.Monostable {
 			add("at %s %s has one state only: it serves up to %s and comes back from any disturbance that ends.", rps(r.Load), r.Edge, rps(r.Capacity))
@@ -94,11 +92,16 @@ func (r *EdgeReport) Sentences(s *System) []string {
 
 // vulnerable tells what tips the edge, what brings it back, and which budget
 // saves it.
-func (r *EdgeReport) vulnerable(s *System) []string {
+func (r *EdgeReport) vulnerable() []string {
 	var out []string
 	add := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
 	first := true
+	said := map[string]bool{}
 	for _, t := range r.Triggers {
+		if said[t.Name] {
+			continue // the same kind for another time: the table has it
+		}
+		said[t.Name] = true
 		if math.IsNaN(t.TipsAt) || math.IsInf(t.TipsAt, 1) {
 			if t.Tips {
 				add("at %.4g rps %s for %s tips %s.", r.Load, t.Name, Seconds(seconds(t.Trigger.For)), r.Edge)
@@ -106,11 +109,7 @@ func (r *EdgeReport) vulnerable(s *System) []string {
 			}
 			continue
 		}
-		kind := t.Name
-		if t.Trigger.Kind == des.Outage {
-			kind = "outage of " + s.Nodes[t.Trigger.Target].Name
-		}
-		add("at %.4g rps one %s %s tips %s.", r.Load, Seconds(t.TipsAt), kind, r.Edge)
+		add("at %.4g rps one %s %s tips %s.", r.Load, Seconds(t.TipsAt), t.Name, r.Edge)
 		if t.P10 < t.P90 && !math.IsInf(t.P90, 0) {
 			add("(10 %% of runs tip at %s, 90 %% at %s.)", Seconds(t.P10), Seconds(t.P90))
 		}
