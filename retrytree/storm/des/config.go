@@ -267,6 +267,8 @@ type Config struct {
 	Bucket time.Duration
 	// Classify stops a run as soon as its fate is certain.
 	Classify Classify
+	// Latency records the times of successful requests.
+	Latency bool
 	// MaxBacklog stops a run, as collapsed, when this many attempts wait at
 	// one node; 0 means 10 million.
 	MaxBacklog int
