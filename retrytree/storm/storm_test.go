@@ -95,3 +95,14 @@ func TestOptimise(t *testing.T) {
 		}
 	}
 }
+
+func TestNumber(t *testing.T) {
+	for _, row := range []struct {
+		x    float64
+		want string
+	}{{150, "150"}, {293.3187, "293.3"}, {10416.7, "10,420"}, {1e5, "100,000"}, {121553, "121,600"}, {1234567, "1,235,000"}, {-54321, "-54,320"}, {0, "0"}, {math.Inf(1), "+Inf"}} {
+		if got := Number(row.x); got != row.want {
+			t.Errorf("%g: %q, want %q", row.x, got, row.want)
+		}
+	}
+}

@@ -283,6 +283,9 @@ func (r *recorder) tick(s *Sim) {
 	p.Backlog = int32(backlog)
 	r.series = append(r.series, p)
 	r.judge(s)
+	if m := s.cfg.MaxEvents; m > 0 && s.events > m {
+		s.stop = true
+	}
 }
 
 // judge classifies the run at the end of a bucket.
