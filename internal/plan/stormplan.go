@@ -2,6 +2,8 @@ package plan
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"strings"
 
 	"github.com/relplan/relplan/reports"
@@ -42,4 +44,33 @@ func (r *StormResult) planBlocks() []reports.Block {
 		out = append(out, reports.Paragraph{Text: strings.Join(d.Text, " "), Mark: mark})
 	}
 	return append(out, edgeTable(r.Doc.Edges), reports.Paragraph{Text: "without simulation; `relplan retry storm` simulates, compares policies and proposes changes"})
+}
+
+// tips tells whether edge i has no healthy state or is tipped by a trigger.
+func (r *StormResult) tips(i int) bool {
+	e := r.Report.Edges[i]
+	tips := e.State == storm.Collapsed
+	for _, t := range e.Triggers {
+		tips = tips || t.Tips
+	}
+	return tips
+}
+
+// advice says what to change at the calls that can be tipped.
+func (r *StormResult) advice() []string {
+	if r == nil {
+		return nil
+	}
+	var out []string
+	for i, e := range r.Report.Edges {
+		if !r.tips(i) {
+			continue
+		}
+		change := "add capacity or shed load"
+		if best := math.Floor(e.SavingRatio*100 - 1e-9); best >= 1 && e.State != storm.Collapsed {
+			change = fmt.Sprintf("keep all retries above it together within %.0f%% of first tries, or bound its queue to what is served within the timeout", best)
+		}
+		out = append(out, fmt.Sprintf("`%s` stays down after a disturbance until load falls below %s/s: %s", e.Edge, storm.Number(e.Stable), change))
+	}
+	return out
 }
