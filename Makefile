@@ -3,7 +3,7 @@
 GO ?= go
 export GOTOOLCHAIN = local
 
-.PHONY: build test test-embedded test-examples test-long check fmt-check vet engines bench bench-check fuzz clean
+.PHONY: build test test-embedded test-examples test-long check fmt-check vet engines bench bench-check fuzz oracle-queueing clean
 
 build: ## bin/relplan
 	$(GO) build -o bin/relplan ./cmd/relplan
@@ -40,6 +40,10 @@ bench-check: ## the checking engine beside SPIN and rumur (installed through apt
 fuzz: ## each fuzz target for FUZZTIME (10s)
 	@for p in $$($(GO) list ./...); do for t in $$($(GO) test -list '^Fuzz' $$p | grep ^Fuzz); do \
 	  $(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $${FUZZTIME:-10s} $$p || exit 1; done; done
+
+oracle-queueing: ## closed forms of queues against octave-queueing (installed through apt when missing)
+	@command -v octave >/dev/null && [ -e /usr/share/octave/packages ] && ls /usr/share/octave/packages | grep -q queueing || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends octave octave-queueing; }
+	RELPLAN_OCTAVE=1 $(GO) test -count=1 -run TestOctaveOracle -v ./retrytree/storm/queue
 
 clean:
 	rm -rf bin

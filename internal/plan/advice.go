@@ -38,7 +38,7 @@ func (a *answers) advice() []string {
 	for _, p := range a.protocols {
 		out = append(out, p.advice()...)
 	}
-	return out
+	return append(out, a.storm.advice()...)
 }
 
 // findings fills the parts that SARIF and JUnit print.

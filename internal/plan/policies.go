@@ -43,6 +43,10 @@ func (a *answers) judge() []PolicyDoc {
 		n := countIf(a.protocols, func(i int) bool { return !a.protocols[i].asExpected() })
 		add("protocols", "as_expected", n, n == 0, fmt.Sprintf("%d of %d protocols are not as expected", n, len(a.protocols)))
 	}
+	if p.Storm.V == "survives" && a.storm != nil {
+		n := countIf(a.storm.Doc.Edges, func(i int) bool { return a.storm.tips(i) })
+		add("storm", "survives", n, n == 0, fmt.Sprintf("%d of %d calls can be tipped for good at this load", n, len(a.storm.Doc.Edges)))
+	}
 	return append(out, a.file.sizePolicies(a.capacity)...)
 }
 

@@ -13,6 +13,7 @@ type Document struct {
 	Plan        string          `json:"plan"`
 	Capacity    *CapacityDoc    `json:"capacity"`
 	Retries     *RetriesDoc     `json:"retries"`
+	Storm       *StormDoc       `json:"storm"` // null: no service has a capacity
 	Deadlines   []AdmitDoc      `json:"deadlines"`
 	Propagation DeadlinePlanDoc `json:"deadline_plan"`
 	Protocols   []ProtocolDoc   `json:"protocols"`
@@ -32,6 +33,7 @@ type answers struct {
 	file        *File
 	capacity    *capacityResult
 	retries     *retriesResult
+	storm       *StormResult
 	deadlines   []AdmitDoc
 	protocols   []*protocolResult
 	crossChecks []CrossCheckDoc
@@ -47,6 +49,9 @@ func (f *File) Run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	if a.capacity, err = f.capacity(a.retries.horizonSources()); err != nil {
+		return nil, err
+	}
+	if a.storm, err = f.storms(ctx); err != nil {
 		return nil, err
 	}
 	if a.deadlines, err = f.admissions(); err != nil {
@@ -80,6 +85,9 @@ func (a *answers) report() *reports.Report {
 		Capacity: &a.capacity.doc, Retries: &a.retries.doc, Deadlines: a.deadlines, Propagation: a.retries.plan,
 		Protocols: []ProtocolDoc{}, CrossChecks: a.crossChecks, Policies: a.policies,
 	}
+	if a.storm != nil {
+		doc.Storm = &a.storm.Doc
+	}
 	for _, p := range a.protocols {
 		doc.Protocols = append(doc.Protocols, p.doc)
 	}
@@ -92,6 +100,9 @@ func (a *answers) report() *reports.Report {
 	}
 	if len(a.file.Nodes) > 0 {
 		r.Add(a.retries.blocks()...)
+	}
+	if a.storm != nil {
+		r.Add(a.storm.planBlocks()...)
 	}
 	if len(a.deadlines) > 0 {
 		r.Add(admissionBlocks(a.deadlines)...)

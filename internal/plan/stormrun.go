@@ -242,16 +242,16 @@ func (p *StormPlan) addEdge(res *StormResult, e *storm.EdgeReport) {
 		res.Survives = false
 	}
 	d.Answers = answersOf(e)
-	d.Text = append(d.Text, e.Sentences(p.System)...)
+	d.Text = append(d.Text, e.Sentences()...)
 	res.Doc.Edges = append(res.Doc.Edges, d)
 	p.judge(res, e, d)
 }
 
 func unloadedText(e *storm.EdgeReport) string {
 	if e.Curve.Monostable {
-		return fmt.Sprintf("%s has one state only and serves up to %.4g rps; its load is not given.", e.Edge, e.Capacity)
+		return fmt.Sprintf("%s has one state only and serves up to %s rps; its load is not given.", e.Edge, storm.Number(e.Capacity))
 	}
-	return fmt.Sprintf("%s comes back from any disturbance up to %.4g rps; from there to the fold at %.4g rps it can be tipped; its load is not given.", e.Edge, e.Stable, e.Fold)
+	return fmt.Sprintf("%s comes back from any disturbance up to %s rps; from there to the fold at %s rps it can be tipped; its load is not given.", e.Edge, storm.Number(e.Stable), storm.Number(e.Fold))
 }
 
 // judge adds what SARIF and JUnit list.

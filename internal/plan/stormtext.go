@@ -91,11 +91,11 @@ func cheapest(cs []StormChangeDoc) reports.Paragraph {
 		strings.TrimPrefix(c.Basis.Source, "runs through "), c.Text, c.Why, c.Basis.Runs, again), Mark: reports.Good}
 }
 
-func cell(x *float64, format string, none string) string {
+func cell(x *float64, none string) string {
 	if x == nil {
 		return none
 	}
-	return fmt.Sprintf(format, *x)
+	return storm.Number(*x)
 }
 
 func edgeTable(es []StormEdgeDoc) reports.Table {
@@ -105,10 +105,10 @@ func edgeTable(es []StormEdgeDoc) reports.Table {
 	for _, e := range es {
 		escape := "-"
 		if e.EscapeLogS != nil {
-			escape = storm.Seconds(math.Exp(*e.EscapeLogS))
+			escape = storm.Seconds(math.Exp(math.Min(*e.EscapeLogS, 700)))
 		}
-		t.Rows = append(t.Rows, []string{e.Edge, cell(e.LoadRPS, "%.4g", "-"), e.State, cell(e.StableRPS, "%.4g", "-"), cell(e.FoldRPS, "%.5g", "none"),
-			fmt.Sprintf("%.4g", e.CapacityRPS), fmt.Sprintf("%.4g", e.WorstAttempts), escape})
+		t.Rows = append(t.Rows, []string{e.Edge, cell(e.LoadRPS, "-"), e.State, cell(e.StableRPS, "-"), cell(e.FoldRPS, "none"),
+			storm.Number(e.CapacityRPS), fmt.Sprintf("%.4g", e.WorstAttempts), escape})
 	}
 	return t
 }
@@ -169,7 +169,7 @@ func policyTable(ps []StormPolicyDoc) reports.Table {
 		case p.Tipped != nil && *p.Tipped == 0 && p.State == storm.Stable.String():
 			survives, back = "slowly", "not in the simulated time"
 		}
-		t.Rows = append(t.Rows, []string{p.Name, p.State, cell(p.StableRPS, "%.4g", "-"), cell(p.FoldRPS, "%.5g", "none"), fmt.Sprintf("%.4g", p.Worst), tips, tipped, back, survives})
+		t.Rows = append(t.Rows, []string{p.Name, p.State, cell(p.StableRPS, "-"), cell(p.FoldRPS, "none"), fmt.Sprintf("%.4g", p.Worst), tips, tipped, back, survives})
 	}
 	return t
 }
@@ -203,7 +203,7 @@ func answerTable(r *storm.Report) reports.Table {
 			if a.Trigger != "" {
 				q += ", " + a.Trigger
 			}
-			v := fmt.Sprintf("%.5g%s", a.Value, a.Unit)
+			v := storm.Number(a.Value) + a.Unit
 			switch {
 			case a.Unit == "s":
 				v = storm.Seconds(a.Value)

@@ -53,6 +53,9 @@ type Answer struct {
 	Low, High float64
 	Runs      int
 	Seed      uint64
+	// Scale is the factor by which a simulation reduced the rates, 0 or 1 if
+	// it did not.
+	Scale float64
 	// Source is the formula or method, with its assumptions.
 	Source string
 }
@@ -152,7 +155,25 @@ func Analyse(ctx context.Context, s *System, o Options) (*Report, error) {
 		}
 		r.Edges = append(r.Edges, er)
 	}
+	// Two starts show the state of the whole system: ask them of the edge that
+	// decides it.
+	if worst := r.worst(); worst != nil && o.Simulate {
+		if err := s.askTwoSided(ctx, worst, o.Sim); err != nil {
+			return nil, fmt.Errorf("%s: %w", worst.Edge, err)
+		}
+	}
 	return r, nil
+}
+
+// worst is the edge with the highest load for what it comes back from.
+func (r *Report) worst() *EdgeReport {
+	var w *EdgeReport
+	for _, e := range r.Edges {
+		if w == nil || e.Load/e.Stable > w.Load/w.Stable {
+			w = e
+		}
+	}
+	return w
 }
 
 func (s *System) edge(ctx context.Context, v view, o Options) (*EdgeReport, error) {
@@ -185,16 +206,11 @@ func (s *System) edge(ctx context.Context, v view, o Options) (*EdgeReport, erro
 	r.answer(Answer{Solver: FixedPoint, Quantity: "fold_rps", Value: curve.Fold, Unit: "/s", Source: what})
 	if l, ok := curve.Escape(v.load); ok {
 		r.EscapeLog, r.Escapes = l, true
-		r.answer(Answer{Solver: FixedPoint, Quantity: "escape", Value: math.Exp(l), Unit: "s", Source: "first passage of M/M/c from empty to one timeout of work"})
+		r.answer(Answer{Solver: FixedPoint, Quantity: "escape", Value: math.Exp(math.Min(l, 700)), Unit: "s", Source: "first passage of M/M/c from empty to one timeout of work"})
 	}
 	s.askMarkov(r)
 	if err := s.askTriggers(ctx, r, o); err != nil {
 		return nil, err
-	}
-	if o.Simulate {
-		if err := s.askTwoSided(ctx, r, o.Sim); err != nil {
-			return nil, err
-		}
 	}
 	r.compare()
 	return r, nil
@@ -273,13 +289,13 @@ func (s *System) TriggerName(t Trigger) string {
 	case des.Outage:
 		return "outage of " + at
 	case des.Capacity:
-		return fmt.Sprintf("%.4g %% less capacity of %s", 100*t.Size, at)
+		return fmt.Sprintf("capacity cut of %.4g %% at %s", 100*t.Size, at)
 	case des.Spike:
-		return fmt.Sprintf("load times %.4g", t.Size)
+		return fmt.Sprintf("spike to %.4g times the load", t.Size)
 	case des.Latency:
-		return fmt.Sprintf("%v more latency of %s", t.Delay, at)
+		return fmt.Sprintf("latency of %v more at %s", t.Delay, at)
 	case des.Refuse:
-		return at + " refusing everything"
+		return "refusal of everything by " + at
 	}
 	return fmt.Sprintf("cold cache on %s (%.4g %% of calls)", at, 100*t.Size)
 }
@@ -371,7 +387,7 @@ func (s *System) simulateTrigger(ctx context.Context, r *EdgeReport, tr *Trigger
 	if th.Scale > 1 {
 		src += fmt.Sprintf(", at 1/%.0f of the rates", th.Scale)
 	}
-	r.answer(Answer{Solver: Simulation, Quantity: "tips_at", Trigger: tr.Name, Value: th.P50, Unit: "s", Low: th.Low, High: th.High, Runs: th.Runs, Seed: th.Seed, Source: src})
+	r.answer(Answer{Solver: Simulation, Quantity: "tips_at", Trigger: tr.Name, Value: th.P50, Unit: "s", Low: th.Low, High: th.High, Runs: th.Runs, Seed: th.Seed, Scale: th.Scale, Source: src})
 	if math.IsNaN(tr.TipsAt) || math.IsInf(tr.TipsAt, 1) {
 		tr.TipsAt = th.P50
 	}
@@ -441,7 +457,11 @@ func differ(a, b Answer) bool {
 		if b.High > b.Low && x >= b.Low && x <= b.High {
 			return false
 		}
-		return math.Abs(x-y) > tipsBound*math.Max(x, y)
+		bound := tipsBound
+		if a.Scale > 1 || b.Scale > 1 {
+			bound *= 2 // a smaller system tips earlier by chance
+		}
+		return math.Abs(x-y) > bound*math.Max(x, y)
 	}
 	return false
 }

@@ -68,6 +68,10 @@ func Optimise(ctx context.Context, s *System, edge int, tr Trigger, o SimOptions
 		return nil, fmt.Errorf("%s has no capacity limit or no timeout: nothing to optimise", s.EdgeName(edge))
 	}
 	o = o.filled()
+	o.MaxEvents /= 2
+	if o.Tail == 0 { // the same for changes with longer timeouts
+		o.Tail = time.Duration(400 * s.slowest() * 1e9)
+	}
 	cs := s.candidates(v, tr, o)
 	for i := range cs {
 		c := &cs[i]
@@ -108,7 +112,7 @@ func choose[T any](c bool, a, b T) T {
 
 // healthyGoodput simulates the system without a trigger.
 func (s *System) healthyGoodput(ctx context.Context, o SimOptions) (float64, error) {
-	sys, _ := s.fit(o, Trigger{}, 1)
+	sys, _, _ := s.fit(o, Trigger{}, 1, 1)
 	cfg := sys.Experiment(o)
 	cfg.Classify.Stop = false
 	cfg.Warmup = sys.settle()
@@ -198,6 +202,7 @@ func (s *System) withBudget(v view, tr Trigger, o SimOptions) *Change {
 	if kind, size, ok := (&EdgeReport{Index: v.edge, view: v}).fluidTrigger(tr, s); ok && v.station.Servers > 0 {
 		for ; r > .015; r -= .01 {
 			m := v.fluid(s)
+			m.Step = v.timeout / 200
 			m.Ratio = math.Pow(1+r, float64(len(edges))) - 1
 			m.Horizon = half
 			if out, err := m.Run(fluid.Trigger{Kind: kind, Size: size, Duration: seconds(tr.For)}); err == nil && out.Decided && !out.Tipped && out.Recovery < half {
@@ -263,8 +268,8 @@ func (s *System) withTimeout(v view, tr Trigger) *Change {
 			was := e.Timeout
 			e.Timeout = (time.Duration(float64(was) * f)).Round(10 * time.Millisecond)
 			for _, pi := range v.path[:len(v.path)-1] {
-				if p := &c.Edges[pi]; p.Timeout > 0 {
-					p.Timeout = time.Duration(float64(p.Timeout) * f)
+				if p := &c.Edges[pi]; p.Timeout > 0 { // callers must outwait it
+					p.Timeout = max(p.Timeout, e.Timeout+e.Timeout/10)
 				}
 			}
 			if e.Timeout == 0 {

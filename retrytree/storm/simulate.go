@@ -26,9 +26,9 @@ type SimOptions struct {
 	// Tail is how long a run may go on after the trigger; 0 means 400 of the
 	// longest timeouts.
 	Tail time.Duration
-	// MaxEvents bounds the events of one question, 0 means 150 million; when
-	// a question would need more, the system is simulated at a fraction of
-	// its rates.
+	// MaxEvents bounds the events of one question, roughly; 0 means 40
+	// million. When a question would need more, the system is simulated at a
+	// fraction of its rates, and then with fewer runs.
 	MaxEvents float64
 	// Workers run replications in parallel, 0 means one for each processor.
 	Workers int
@@ -42,7 +42,7 @@ func (o SimOptions) filled() SimOptions {
 		o.Steps = 8
 	}
 	if o.MaxEvents == 0 {
-		o.MaxEvents = 150e6
+		o.MaxEvents = 40e6
 	}
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -79,6 +79,7 @@ func (s *System) Experiment(o SimOptions, triggers ...Trigger) des.Config {
 		tail = time.Duration(400 * slow * 1e9)
 	}
 	cfg := des.Config{Nodes: s.Nodes, Edges: s.Edges, Sources: s.Sources, Bucket: time.Duration(slow * 1e9 / 4)}
+	cfg.MaxEvents = uint64(o.filled().MaxEvents)
 	cfg.Classify = des.Classify{Stop: true, Window: time.Duration(5 * slow * 1e9)}
 	start := s.settle()
 	last := start
@@ -158,26 +159,33 @@ func (s *System) Shrink(k float64) *System {
 	return c
 }
 
-// fit shrinks a system so that runs replications stay within the budget of
-// events; the second result is the factor, 1 when nothing was changed.
-func (s *System) fit(o SimOptions, tr Trigger, runs int) (*System, float64) {
-	k := s.cost(tr) * float64(runs) / o.MaxEvents
+// fit shrinks a system so that the runs stay within the budget of events: each
+// replication costs each times that of one classified run. It returns the
+// factor, 1 when nothing was changed, and the number of runs that fit, at
+// least 8 of those asked for.
+func (s *System) fit(o SimOptions, tr Trigger, runs, each int) (*System, float64, int) {
+	cost := s.cost(tr) * float64(each)
+	k := cost * float64(runs) / o.MaxEvents
 	if k <= 1 {
-		return s, 1
+		return s, 1, runs
 	}
-	// Below some tens of jobs a timeout the outcome would be all chance.
+	// With fewer jobs in a timeout the outcome would be all chance.
 	lowest := math.Inf(1)
 	f := s.flow()
 	for i := range s.Edges {
 		if v, ok := s.look(i, f); ok && v.timeout > 0 {
-			lowest = math.Min(lowest, v.capacity*v.timeout/100)
+			lowest = math.Min(lowest, v.capacity*v.timeout/250)
 		}
 	}
 	k = math.Min(math.Ceil(k), math.Max(1, math.Floor(lowest)))
-	if k <= 1 || math.IsInf(k, 0) {
-		return s, 1
+	if math.IsInf(k, 0) {
+		k = 1
 	}
-	return s.Shrink(k), k
+	runs = min(runs, max(8, int(o.MaxEvents*k/cost)))
+	if k <= 1 {
+		return s, 1, runs
+	}
+	return s.Shrink(k), k, runs
 }
 
 // Verdict counts how replications of one experiment ended.
@@ -197,12 +205,14 @@ type Verdict struct {
 // Simulate puts the system through a trigger and counts the outcomes.
 func (s *System) Simulate(ctx context.Context, tr Trigger, o SimOptions) (Verdict, error) {
 	o = o.filled()
-	sys, k := s.fit(o, tr, o.Runs)
+	var sys *System
+	v := Verdict{Seed: o.Seed}
+	sys, v.Scale, v.Runs = s.fit(o, tr, o.Runs, 1)
+	o.Runs = v.Runs
 	rs, err := des.Replicate(ctx, sys.Experiment(o, tr), des.Options{Seed: o.Seed, Runs: o.Runs, Workers: o.Workers})
 	if err != nil {
 		return Verdict{}, err
 	}
-	v := Verdict{Runs: o.Runs, Scale: k, Seed: o.Seed}
 	v.Tipped, v.Undecided = des.Tipped(rs)
 	v.Low, v.High = des.Wilson(v.Tipped, v.Runs, .95)
 	var x []float64
@@ -237,8 +247,9 @@ type Threshold struct {
 func (s *System) TippingDuration(ctx context.Context, tr Trigger, lo, hi float64, o SimOptions) (Threshold, error) {
 	o = o.filled()
 	tr.For = time.Duration(hi * 1e9)
-	sys, k := s.fit(o, tr, o.Runs*(o.Steps+1))
-	th := Threshold{Runs: o.Runs, Scale: k, Seed: o.Seed}
+	sys, k, runs := s.fit(o, tr, o.Runs, o.Steps+1)
+	o.Runs = runs
+	th := Threshold{Runs: runs, Scale: k, Seed: o.Seed}
 	at := make([]float64, o.Runs)
 	var next, undecided atomic.Int64
 	var wg sync.WaitGroup
@@ -324,7 +335,7 @@ func quantile(x []float64, p float64) float64 {
 // the vulnerable range.
 func (s *System) TwoSided(ctx context.Context, node int, o SimOptions) (empty, loaded des.Fate, err error) {
 	o = o.filled()
-	sys, _ := s.fit(o, Trigger{}, 2)
+	sys, _, _ := s.fit(o, Trigger{}, 2, 1)
 	n := sys.Nodes[node]
 	cfg := sys.Experiment(o)
 	cfg.Horizon = sys.settle() + time.Duration(100*sys.slowest()*1e9)
@@ -360,7 +371,7 @@ func (s *System) TwoSided(ctx context.Context, node int, o SimOptions) (empty, l
 func (s *System) Path(ctx context.Context, tr Trigger, tail time.Duration, o SimOptions) (*des.Result, error) {
 	o = o.filled()
 	o.Tail = tail
-	sys, k := s.fit(o, tr, 4)
+	sys, k, _ := s.fit(o, tr, 4, 1)
 	cfg := sys.Experiment(o, tr)
 	cfg.Classify.Stop = false
 	cfg.Bucket = cfg.Horizon / 300

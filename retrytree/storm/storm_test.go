@@ -35,7 +35,7 @@ func TestBronsonInWords(t *testing.T) {
 	if math.Abs(tr.TipsAt-1.005) > .003 || !tr.Tips {
 		t.Errorf("tips at %g", tr.TipsAt)
 	}
-	text := strings.Join(e.Sentences(s), "\n")
+	text := strings.Join(e.Sentences(), "\n")
 	for _, want := range []string{"at 280 rps one 1 s outage", "below 150 rps", "below 20/s", "10 % does not save it, 7 % does"} {
 		if !strings.Contains(strings.ReplaceAll(text, "1.01 s", "1 s"), want) {
 			t.Errorf("missing %q in:\n%s", want, text)
@@ -92,6 +92,17 @@ func TestOptimise(t *testing.T) {
 	for _, w := range []string{"attempts", "waiting", "LIFO", "refuse", "servers"} {
 		if !kinds[w] {
 			t.Errorf("no surviving proposal with %q", w)
+		}
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for _, row := range []struct {
+		x    float64
+		want string
+	}{{150, "150"}, {293.3187, "293.3"}, {10416.7, "10,420"}, {1e5, "100,000"}, {121553, "121,600"}, {1234567, "1,235,000"}, {-54321, "-54,320"}, {0, "0"}, {math.Inf(1), "+Inf"}} {
+		if got := Number(row.x); got != row.want {
+			t.Errorf("%g: %q, want %q", row.x, got, row.want)
 		}
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"math"
 	"strings"
 	"time"
-
-	"github.com/relplan/relplan/retrytree/storm/des"
 )
 
 // Seconds prints a time for people: "1.01 s", "3 min", "12 years", "never".
@@ -38,6 +36,23 @@ func Seconds(x float64) string {
 	return fmt.Sprintf("%.3g years", years)
 }
 
+// Number prints a rate or count with four digits and thousands separated:
+// "150", "293.3", "10,420", "100,000".
+func Number(x float64) string {
+	if math.IsNaN(x) {
+		return "unknown"
+	}
+	if math.Abs(x) < 1e4 || math.IsInf(x, 0) || math.Abs(x) > 1e15 {
+		return fmt.Sprintf("%.4g", x)
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(x)))-3)
+	digits := fmt.Sprintf("%.0f", math.Round(x/unit)*unit)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
 // duration converts seconds, saturating.
 func duration(x float64) time.Duration {
 	if math.IsNaN(x) || x < 0 {
@@ -54,19 +69,19 @@ func (r *EdgeReport) EscapeSeconds() float64 {
 	if !r.Escapes {
 		return math.Inf(1)
 	}
-	return math.Exp(r.EscapeLog)
+	return math.Exp(math.Min(r.EscapeLog, 700))
 }
 
 // Sentences says what the numbers mean, most important first.
-func (r *EdgeReport) Sentences(s *System) []string {
+func (r *EdgeReport) Sentences() []string {
 	var out []string
 	add := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
-	rps := func(x float64) string { return fmt.Sprintf("%.4g rps", x) }
+	rps := func(x float64) string { return Number(x) + " rps" }
 	switch r.State {
 	case Collapsed:
 		add("at %s %s is beyond its fold of %s: there is no healthy state, retries of late work fill %s with work for nobody.", rps(r.Load), r.Edge, rps(r.Fold), r.Callee)
 	case Vulnerable:
-		out = append(out, r.vulnerable(s)...)
+		out = append(out, r.vulnerable()...)
 	case Stable:
 		if r.Curve.Monostable {
 			add("at %s %s has one state only: it serves up to %s and comes back from any disturbance that ends.", rps(r.Load), r.Edge, rps(r.Capacity))
@@ -94,35 +109,36 @@ func (r *EdgeReport) Sentences(s *System) []string {
 
 // vulnerable tells what tips the edge, what brings it back, and which budget
 // saves it.
-func (r *EdgeReport) vulnerable(s *System) []string {
+func (r *EdgeReport) vulnerable() []string {
 	var out []string
 	add := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
 	first := true
+	said := map[string]bool{}
 	for _, t := range r.Triggers {
+		if said[t.Name] {
+			continue // the same kind for another time: the table has it
+		}
+		said[t.Name] = true
 		if math.IsNaN(t.TipsAt) || math.IsInf(t.TipsAt, 1) {
 			if t.Tips {
-				add("at %.4g rps %s for %s tips %s.", r.Load, t.Name, Seconds(seconds(t.Trigger.For)), r.Edge)
+				add("at %s rps %s for %s tips %s.", Number(r.Load), t.Name, Seconds(seconds(t.Trigger.For)), r.Edge)
 				first = false
 			}
 			continue
 		}
-		kind := t.Name
-		if t.Trigger.Kind == des.Outage {
-			kind = "outage of " + s.Nodes[t.Trigger.Target].Name
-		}
-		add("at %.4g rps one %s %s tips %s.", r.Load, Seconds(t.TipsAt), kind, r.Edge)
+		add("at %s rps one %s %s tips %s.", Number(r.Load), Seconds(t.TipsAt), t.Name, r.Edge)
 		if t.P10 < t.P90 && !math.IsInf(t.P90, 0) {
 			add("(10 %% of runs tip at %s, 90 %% at %s.)", Seconds(t.P10), Seconds(t.P90))
 		}
 		first = false
 	}
 	if first {
-		add("at %.4g rps %s can be tipped: above %.4g rps a state without goodput sustains itself.", r.Load, r.Edge, r.Stable)
+		add("at %s rps %s can be tipped: above %s rps a state without goodput sustains itself.", Number(r.Load), r.Edge, Number(r.Stable))
 	}
-	add("it then stays down until load falls below %.4g rps or attempts beyond the first are cut below %.4g/s (each first try makes %.4g attempts at %s when all fail).", r.Stable, r.Spare, r.Worst, r.Callee)
+	add("it then stays down until load falls below %s rps or attempts beyond the first are cut below %s/s (each first try makes %.4g attempts at %s when all fail).", Number(r.Stable), Number(r.Spare), r.Worst, r.Callee)
 	switch {
 	case r.SavingRatio <= 0:
-		add("no retry budget saves it: first tries alone exceed the capacity of %.4g rps.", r.Capacity)
+		add("no retry budget saves it: first tries alone exceed the capacity of %s rps.", Number(r.Capacity))
 	default:
 		out = append(out, r.budgets())
 	}

@@ -48,7 +48,7 @@ func benchLoop(b *testing.B, cfg Config) {
 	s.loop(until) // pools grow
 	b.ReportAllocs()
 	b.ResetTimer()
-	start, stale := s.events, s.stale
+	start, stale, cpu := s.events, s.stale, cpuSeconds()
 	for s.events-start < uint64(b.N) {
 		until += 100e6
 		s.loop(until)
@@ -56,6 +56,9 @@ func benchLoop(b *testing.B, cfg Config) {
 	n := float64(s.events - start)
 	sec := b.Elapsed().Seconds()
 	b.ReportMetric(n/sec/1e6, "Mevents/s")
+	if used := cpuSeconds() - cpu; used > 0 {
+		b.ReportMetric(n/used/1e6, "Mevents/cpu-s")
+	}
 	b.ReportMetric((n-float64(s.stale-stale))/sec/1e6, "Mlive/s")
 	b.ReportMetric(b.Elapsed().Seconds()*1e9/n, "ns/event")
 }

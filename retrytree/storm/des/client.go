@@ -130,19 +130,29 @@ func (s *Sim) timeout(ci, number uint32) {
 	s.failed(ci, outTimeout, l.paid)
 }
 
-// returned delivers a response to the client.
-func (s *Sim) returned(ai uint32) {
+// returned delivers a response to the client; n is the node when its work has
+// ended this moment, so that an unwanted response is wasted work too.
+func (s *Sim) returned(ai uint32, n *node) {
 	a := &s.atts[ai]
 	ci, number, outcome := a.call, a.number, a.outcome
+	if n != nil {
+		outcome = outOK
+	}
 	ei := a.edge
 	s.dropAttempt(ai)
 	if ci == none {
+		if n != nil {
+			n.stats.Wasted++
+		}
 		return
 	}
 	c := &s.calls[ci]
 	i := c.isLive(number)
 	if i < 0 {
 		s.edges[ei].stats.Late++
+		if n != nil {
+			n.stats.Wasted++
+		}
 		return
 	}
 	l := c.forget(i)

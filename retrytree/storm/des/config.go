@@ -267,6 +267,11 @@ type Config struct {
 	Bucket time.Duration
 	// Classify stops a run as soon as its fate is certain.
 	Classify Classify
+	// MaxEvents stops a run, undecided, after about this many events; 0 means
+	// no limit. It is looked at once a bucket.
+	MaxEvents uint64
+	// Latency records the times of successful requests.
+	Latency bool
 	// MaxBacklog stops a run, as collapsed, when this many attempts wait at
 	// one node; 0 means 10 million.
 	MaxBacklog int

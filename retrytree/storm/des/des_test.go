@@ -155,7 +155,7 @@ func TestPriorityShedding(t *testing.T) {
 func TestHedging(t *testing.T) {
 	base := Config{
 		Nodes: []Node{{Name: "leaf", Service: Dist{Kind: Empirical, Samples: samples(99, 10*ms, 1, second)}}},
-		Edges: []Edge{{From: -1, To: 0, Attempts: 1}}, Sources: []Source{{Edge: 0, Rate: 1000}}, Horizon: 100 * second,
+		Edges: []Edge{{From: -1, To: 0, Attempts: 1}}, Sources: []Source{{Edge: 0, Rate: 1000}}, Horizon: 100 * second, Latency: true,
 	}
 	plain := run(t, base, 1)
 	hedged := base
@@ -266,6 +266,7 @@ func TestThrottle(t *testing.T) {
 // Closed clients: N = X (R + Z), the law of response times.
 func TestClosedClients(t *testing.T) {
 	cfg := single(0, 100, 0, 1)
+	cfg.Latency = true
 	cfg.Sources = []Source{{Edge: 0, Clients: 50, Think: Dist{Kind: Exponential, Mean: second}}}
 	cfg.Horizon, cfg.Warmup = 500*second, 20*second
 	r := run(t, cfg, 1)
@@ -315,7 +316,7 @@ func TestParallel(t *testing.T) {
 	cfg := Config{
 		Nodes:   []Node{{Name: "a", Parallel: true}, {Name: "b", Service: Dist{Mean: 10 * ms}}, {Name: "c", Service: Dist{Mean: 30 * ms}, FailProb: .2}},
 		Edges:   []Edge{{From: -1, To: 0, Attempts: 1}, {From: 0, To: 2, Attempts: 1, Calls: 2}, {From: 0, To: 1, Attempts: 1, Calls: 3}},
-		Sources: []Source{{Edge: 0, Rate: 1000}}, Horizon: 100 * second,
+		Sources: []Source{{Edge: 0, Rate: 1000}}, Horizon: 100 * second, Latency: true,
 	}
 	r := run(t, cfg, 1)
 	if ok := float64(r.Edges[0].OK) / float64(r.Edges[0].Calls); math.Abs(ok-.64) > .01 {
@@ -345,7 +346,7 @@ func TestColdCache(t *testing.T) {
 func TestSpeedChange(t *testing.T) {
 	cfg := Config{
 		Nodes: []Node{{Name: "a", Servers: 1, Service: Dist{Mean: 10 * second}}}, Edges: []Edge{{From: -1, To: 0, Attempts: 1}},
-		Sources: []Source{{Edge: 0, Rate: 1, Regular: true}}, Horizon: 13500 * ms,
+		Sources: []Source{{Edge: 0, Rate: 1, Regular: true}}, Horizon: 13500 * ms, Latency: true,
 		Triggers: []Trigger{{Kind: Capacity, At: 5 * second, For: 4 * second, Size: .5}},
 	}
 	for _, row := range []struct {

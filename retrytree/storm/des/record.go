@@ -83,7 +83,8 @@ type Result struct {
 	Bucket        time.Duration
 	// Backlog is the number of attempts waiting at each node at the end.
 	Backlog []int
-	// Latency holds the times of successful requests from outside.
+	// Latency holds the times of successful requests from outside, when
+	// Config.Latency asks for them.
 	Latency Histogram
 }
 
@@ -169,6 +170,7 @@ type recorder struct {
 	fate     Fate
 	since    int64 // start of recovery
 	overflow bool
+	timed    bool
 }
 
 func (r *recorder) build(s *Sim) {
@@ -178,6 +180,7 @@ func (r *recorder) build(s *Sim) {
 	r.prevN = make([]int64, len(s.nodes))
 	r.limit = make([]float64, len(s.nodes))
 	r.bucket = int64(s.cfg.Bucket)
+	r.timed = s.cfg.Latency
 	r.eps = s.cfg.Classify.Epsilon
 	if r.eps == 0 {
 		r.eps = 0.05
@@ -252,7 +255,7 @@ func (r *recorder) warm(s *Sim) {
 
 // done notes the end of a request from outside.
 func (r *recorder) done(s *Sim, e *edge, took int64, ok bool) {
-	if ok {
+	if ok && r.timed {
 		r.latency.add(took)
 	}
 }
@@ -280,6 +283,9 @@ func (r *recorder) tick(s *Sim) {
 	p.Backlog = int32(backlog)
 	r.series = append(r.series, p)
 	r.judge(s)
+	if m := s.cfg.MaxEvents; m > 0 && s.events > m {
+		s.stop = true
+	}
 }
 
 // judge classifies the run at the end of a bucket.

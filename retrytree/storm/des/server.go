@@ -126,26 +126,50 @@ func (s *Sim) served(ni int, ai, gen uint32) {
 	}
 	n := &s.nodes[ni]
 	n.stats.Served++
+	n.stats.Sojourn += s.now - a.arr
+	leaf := int(a.pos) >= len(n.calls)
+	if leaf && n.plain && n.order == FIFO && !s.edges[a.edge].hasNet {
+		// The common case, by hand: next in, answer out.
+		n.busy--
+		n.inside--
+		if n.n > 0 && s.now >= n.blockTil {
+			s.advance(n, ni)
+		}
+		s.returned(ai, n)
+		return
+	}
 	if a.call == none || s.calls[a.call].isLive(a.number) < 0 {
 		n.stats.Wasted++
 	}
-	n.stats.Sojourn += s.now - a.arr
 	bad := n.failProb > 0 && n.misc.chance(n.failProb)
-	hold := n.hold && !bad && int(a.pos) < len(n.calls)
+	hold := n.hold && !bad && !leaf
 	if !hold {
 		s.release(n, ni, a.arr)
 	}
-	if bad {
+	switch {
+	case bad:
 		s.respond(ai, outError)
-		return
-	}
-	if int(a.pos) >= len(n.calls) {
+	case leaf:
 		s.respond(ai, outOK)
+	default:
+		s.atts[ai].state = stWaiting
+		s.proceed(ni, ai)
+	}
+}
+
+// advance starts the head of a plain FIFO queue.
+func (s *Sim) advance(n *node, ni int) {
+	for n.n > 0 {
+		ai := n.popFront()
+		if s.atts[ai].gone {
+			n.gone--
+			n.inside--
+			s.dropAttempt(ai)
+			continue
+		}
+		s.start(n, ni, ai)
 		return
 	}
-	a = &s.atts[ai] // release may have grown the pool
-	a.state = stWaiting
-	s.proceed(ni, ai)
 }
 
 // release frees a server and starts the next attempt.
@@ -307,7 +331,7 @@ func (s *Sim) respond(ai uint32, outcome uint8) {
 	a.state = stReturning
 	e := &s.edges[a.edge]
 	if !e.hasNet || a.call == none {
-		s.returned(ai)
+		s.returned(ai, nil)
 		return
 	}
 	if e.laneNet >= 0 {

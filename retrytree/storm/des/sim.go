@@ -412,7 +412,7 @@ func (s *Sim) loop(until int64) {
 		case evReach:
 			s.reach(ev.a)
 		case evReturn:
-			s.returned(ev.a)
+			s.returned(ev.a, nil)
 		case evHedge:
 			s.hedgeDue(ev.a, ev.g)
 		case evCancel:

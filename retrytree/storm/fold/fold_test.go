@@ -53,6 +53,15 @@ func TestT8Folds(t *testing.T) {
 	near(t, "T7 fold", solve(t, mm1(100, 1), Layer{Attempts: 3}).Fold/100, .9444, 1e-4)
 }
 
+// Many servers of the same capacity have nearly the fold of one.
+func TestFoldOfManyServers(t *testing.T) {
+	for _, c := range []int{1, 2, 8, 33, 200} {
+		v := solve(t, Station{Servers: c, Rate: 16500 / float64(c), Timeout: 3}, Layer{Attempts: 5})
+		near(t, "fold", v.Fold, 16496.06, 1e-3)
+		near(t, "stable", v.Stable, 3300, 1e-9)
+	}
+}
+
 func TestT1T2StableLoad(t *testing.T) {
 	near(t, "T1", solve(t, mm1(300, 1), Layer{Attempts: 2}).Stable, 150, 1e-9)
 	for _, r := range []float64{.07, .08, .1, .2} {

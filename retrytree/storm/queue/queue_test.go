@@ -152,6 +152,21 @@ func TestResponseTailAgainstConvolution(t *testing.T) {
 	}
 }
 
+// Long timeouts of many servers: neither overflow nor NaN, and between the
+// wait alone and the wait plus one service.
+func TestResponseTailExtremes(t *testing.T) {
+	for _, c := range []int{1, 2, 33, 1000} {
+		for _, spare := range []float64{1e-6, 1e-3, .1, .9} {
+			mu := 16500 / float64(c)
+			lam := 16500 * (1 - spare)
+			got := ResponseTail(lam, mu, c, 3)
+			if math.IsNaN(got) || got < WaitTail(lam, mu, c, 3)*(1-1e-12) || got > WaitTail(lam, mu, c, 3-40/mu)+math.Exp(-40) && 3 > 40/mu {
+				t.Errorf("c %d spare %g: tail %g, wait %g", c, spare, got, WaitTail(lam, mu, c, 3))
+			}
+		}
+	}
+}
+
 func TestSojournTailsAgainstSampling(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []int{1, 2, 3, 8} {

@@ -22,15 +22,19 @@ func ResponseTail(lam, mu float64, c int, t float64) float64 {
 		return math.Exp(-eta * t)
 	}
 	w := ErlangC(lam/mu, c)
-	return ((1-w)+w*(1+mu*decay(eta-mu, t)))*math.Exp(-mu*t) + 0
+	return math.Exp(-mu*t) + w*mu*between(mu, eta, t)
 }
 
-// decay returns (1 - exp(-d t))/d with its limit t at d = 0.
-func decay(d, t float64) float64 {
-	if math.Abs(d*t) < 1e-12 {
-		return t
+// between returns the integral of exp(-a u - b (t-u)) over u from 0 to t,
+// (exp(-a t) - exp(-b t))/(b - a), with its limit at a = b; the larger
+// exponential is taken out, so that neither overflows.
+func between(a, b, t float64) float64 {
+	d := math.Abs(b-a) * t
+	f := t
+	if d > 1e-12 {
+		f = t * -math.Expm1(-d) / d
 	}
-	return -math.Expm1(-d*t) / d
+	return math.Exp(-math.Min(a, b)*t) * f
 }
 
 // WaitTail returns P(time in queue > t) of an unbounded FIFO M/M/c.
