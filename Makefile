@@ -28,7 +28,7 @@ fmt-check:
 vet:
 	$(GO) vet ./...
 
-engines: ## install database servers and Chromium through apt when they are missing
+engines: ## install database servers through apt when they are missing
 	./internal/engines/install.sh
 
 bench: ## benchmarks, one run each

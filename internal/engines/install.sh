@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the database servers, and Chromium for the page tests, through apt
-# when they are missing. Services of the installed packages are not started.
+# Installs the database servers through apt when they are missing. Services of
+# the installed packages are not started.
 # RELPLAN_ENGINES=embedded does without.
 set -euo pipefail
 
@@ -11,7 +11,6 @@ have() { command -v "$1" >/dev/null 2>&1 || compgen -G "$2" >/dev/null; }
 have initdb '/usr/lib/postgresql/*/bin/initdb' || missing+=(postgresql)
 have mariadbd '/usr/sbin/mariadbd' || missing+=(mariadb-server)
 have redis-server '/usr/bin/redis-server' || missing+=(redis-server)
-have chromium '/usr/bin/chromium' || missing+=(chromium)
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 line="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
