@@ -58,8 +58,14 @@ func Redis(ctx context.Context, dsn string, c Case, progress func(int64)) (r Res
 		return r, err
 	}
 	defer func() {
-		if e := rdb.FlushDB(context.WithoutCancel(ctx)).Err(); err == nil {
+		if e := rdb.FlushDBAsync(context.WithoutCancel(ctx)).Err(); err == nil {
 			err = e
+		}
+		for range 600 { // until the memory is given back
+			if m, e := info(); e != nil || m["lazyfree_pending_objects"] == "0" {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
 		}
 	}()
 	o := *c.Input.Redis
