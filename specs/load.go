@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/relplan/relplan/internal/diag"
 	"github.com/relplan/relplan/internal/yamlx"
@@ -51,6 +52,9 @@ type Options struct {
 	// FaultsOf names the tables or resources that a fault of Faults happens to
 	// where the spec itself does not say.
 	FaultsOf map[string][]string
+	// Durations are lengths of named durations that replace those of every
+	// variant.
+	Durations map[string]time.Duration
 }
 
 // Load reads a spec. The diagnostics are sorted; with an error among them the
@@ -172,7 +176,7 @@ func (d *decoder) run(v variantNode, o Options) *ast.Spec {
 	d.header()
 	d.decodeParams(v, o)
 	d.decodeOperations()
-	d.decodeDurations(v)
+	d.decodeDurations(v, o)
 	d.declareResources()
 	d.declareProcesses()
 	d.collectNames()
@@ -398,7 +402,7 @@ func (d *decoder) setParam(pos diag.Pos, name string, v *yamlx.Node) {
 	p.value = v
 }
 
-func (d *decoder) decodeDurations(v variantNode) {
+func (d *decoder) decodeDurations(v variantNode, o Options) {
 	read := func(n *yamlx.Node, at diag.Pos, override bool) {
 		for _, e := range d.mapping(n, at, "a mapping from name to length of time") {
 			name := e.Key.Value()
@@ -433,6 +437,13 @@ func (d *decoder) decodeDurations(v variantNode) {
 	if v.node != nil {
 		if k, n := v.node.Lookup("durations"); k != nil {
 			read(n, k.Pos(), true)
+		}
+	}
+	for _, name := range sortedKeys(o.Durations) {
+		if dur, ok := d.durations[name]; ok {
+			dur.Length, dur.None = o.Durations[name], false
+		} else {
+			d.unknown(diag.Pos{File: d.file}, "RP043", "duration", name, sortedKeys(d.durations))
 		}
 	}
 }

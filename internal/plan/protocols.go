@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/relplan/relplan/internal/diag"
 	"github.com/relplan/relplan/reports"
@@ -140,6 +141,32 @@ func (f *File) checkExpiry(ctx context.Context, p *protocolResult, store string)
 		}
 	}
 	return nil, nil
+}
+
+// lateCharge shows what a provider does that forgets a key while we still retry
+// with it: the library's protocol with the plan's two durations.
+func lateCharge(ctx context.Context, s *Source) (*protocolResult, error) {
+	const pattern = "provider-forgets-the-key"
+	src, err := library.Source(pattern)
+	if err != nil {
+		return nil, err
+	}
+	spec, ds := specs.LoadWith(library.File(pattern), src, specs.Options{
+		Durations: map[string]time.Duration{"keep": s.Keeps.V, "retried_for": s.RetriedFor.V},
+	})
+	if spec == nil {
+		return nil, &diag.Err{Diagnostics: ds}
+	}
+	variant := spec.Variants()[0].Variant
+	v, err := spec.Check(ctx, specs.CheckOptions{TimeLimit: protocolTime, Variants: []string{variant}, Command: "relplan new " + pattern + " && relplan check " + pattern + ".yaml"})
+	if err != nil || len(v.Variants) == 0 || v.Variants[0].Verdict != ast.Broken {
+		return nil, err
+	}
+	p := &protocolResult{doc: ProtocolDoc{pattern, v.Variants[0]}, spec: spec, tree: spec.Variants()[0]}
+	p.blocks = append([]reports.Block{
+		reports.Heading{Level: 3, Text: fmt.Sprintf("What `%s` does to a retry after its keys are gone", s.Name), Mark: reports.Bad},
+	}, p.doc.Blocks(specs.RenderOptions{})...)
+	return p, nil
 }
 
 // expiryFaults are one expired row, the redelivery that meets it, and nothing
