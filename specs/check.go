@@ -216,6 +216,9 @@ func promiseVerdict(tree *ast.Spec, out *lower.Outcome, a lower.PromiseAnswer, o
 	if a.Promise.Class() == ast.Liveness {
 		p.Kind = "liveness"
 	}
+	if _, ok := a.Promise.Body.(ast.CanComplete); ok {
+		p.Kind = "possibility"
+	}
 	if tree.Expect != nil {
 		want := tree.Expect.Promises[p.Name]
 		if tree.Expect.Whole == "" && want != "" {
