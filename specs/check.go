@@ -94,7 +94,7 @@ func checkVariant(ctx context.Context, tree *ast.Spec, o CheckOptions) (*Variant
 
 func newVerdict(tree *ast.Spec) *VariantVerdict {
 	v := &VariantVerdict{File: tree.File, System: tree.System, Verdict: ast.Unknown, Bounds: map[string]int{}, Parameters: map[string]string{},
-		Limits: []string{}, Reductions: []string{}, Assumptions: []string{}, Promises: []*PromiseVerdict{}, Possible: []*PossibleResult{},
+		Limits: []string{}, Reductions: []string{}, Assumptions: []string{}, RestsOn: []string{}, Promises: []*PromiseVerdict{}, Possible: []*PossibleResult{},
 		NeverTaken: []string{}, NeverTakenBranches: []string{}, Notes: []string{}}
 	if tree.Variant != "" {
 		name := tree.Variant
@@ -118,23 +118,14 @@ func newVerdict(tree *ast.Spec) *VariantVerdict {
 
 // randomOutcome draws random histories; nothing holds by it.
 func randomOutcome(ctx context.Context, tree *ast.Spec, o CheckOptions, v *VariantVerdict) (*lower.Outcome, error) {
-	lo, err := lower.Lower(tree, lower.Options{})
-	if err != nil {
-		return nil, err
-	}
-	m, err := ir.Compile(lo.Program, ir.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("%s: internal: %w", tree.File, err)
-	}
-	r, err := modelcheck.Explore(ctx, m, m.Properties(), modelcheck.RandomOptions{Runs: o.Random, Seed: o.Seed, Workers: o.Workers, TimeLimit: o.TimeLimit})
+	out, r, err := lower.Random(ctx, tree, modelcheck.RandomOptions{Runs: o.Random, Seed: o.Seed, Workers: o.Workers, TimeLimit: o.TimeLimit})
 	if err != nil {
 		return nil, err
 	}
 	v.Random = &RandomInfo{N: r.Runs, Seed: r.Seed}
 	seed := r.Seed
 	v.Basis = reports.Basis{Kind: "sampled", Bounds: v.Bounds, Runs: r.Runs, Seed: &seed}
-	res := &modelcheck.Result{Verdict: r.Verdict, Properties: r.Properties, Limits: r.Limits, Depth: r.Longest, Transitions: r.Steps, NeverTaken: r.NeverTaken, Elapsed: r.Elapsed}
-	return &lower.Outcome{Lowered: lo, Model: m, Result: res}, nil
+	return out, nil
 }
 
 func estimate(ctx context.Context, tree *ast.Spec, o CheckOptions, v *VariantVerdict) error {
@@ -149,6 +140,16 @@ func estimate(ctx context.Context, tree *ast.Spec, o CheckOptions, v *VariantVer
 	e, err := modelcheck.Predict(ctx, m, o.engine(tree.Variant))
 	if err != nil {
 		return err
+	}
+	if e.Exact { // small: run it, so that pools that overflow are grown and counted too
+		opt := o.engine(tree.Variant)
+		opt.NoHistories = true
+		out, err := lower.Check(ctx, tree, opt)
+		if err != nil {
+			return err
+		}
+		e.States, e.Low, e.High, e.Depth = out.Result.States, out.Result.States, out.Result.States, out.Result.Depth
+		e.Bytes, e.Time, e.Exact = out.Result.Bytes, out.Result.Elapsed, out.Result.Complete
 	}
 	v.Estimate = &EstimateInfo{States: e.States, Low: e.Low, High: e.High, Depth: e.Depth, Bytes: e.Bytes, Exact: e.Exact, Sampled: e.SampleStates, Reason: e.Reason}
 	if o.Timing {
@@ -168,7 +169,7 @@ func fillVerdict(v *VariantVerdict, tree *ast.Spec, out *lower.Outcome, o CheckO
 	v.States, v.Transitions, v.Depth = res.States, res.Transitions, res.Depth
 	v.Reductions = append(v.Reductions, res.Reductions...)
 	v.Limits = append(v.Limits, limitsOf(out)...)
-	v.Notes = append(v.Notes, out.Notes...)
+	v.restsOn(out)
 	for _, w := range out.Warnings {
 		v.Notes = append(v.Notes, w.String())
 	}
@@ -187,6 +188,27 @@ func fillVerdict(v *VariantVerdict, tree *ast.Spec, out *lower.Outcome, o CheckO
 	}
 	v.addNeverTaken(out.NeverTaken())
 	v.conclude(tree, o)
+}
+
+// restsOn splits what the search noted: orders of durations and the worth of
+// assumptions belong to the verdict, the rest to --stats.
+func (v *VariantVerdict) restsOn(out *lower.Outcome) {
+	for _, n := range out.Notes {
+		switch {
+		case strings.HasPrefix(n, "holds iff "):
+			v.RestsOn = append(v.RestsOn, n)
+		case strings.HasPrefix(n, "assumption "): // said once, beside the assumption
+		default:
+			v.Notes = append(v.Notes, n)
+		}
+	}
+	for _, a := range out.Assumed {
+		worth := "not needed"
+		if a.Used {
+			worth = "used"
+		}
+		v.RestsOn = append(v.RestsOn, fmt.Sprintf("%s: %s", a.Assumption.Text, worth))
+	}
 }
 
 // limitsOf says what cut the search: what grew without bound in words, else
@@ -215,6 +237,9 @@ func promiseVerdict(tree *ast.Spec, out *lower.Outcome, a lower.PromiseAnswer, o
 		Faults: map[string]int{}, History: []*Step{}, Because: []string{}, For: []string{}}
 	if a.Promise.Class() == ast.Liveness {
 		p.Kind = "liveness"
+	}
+	if _, ok := a.Promise.Body.(ast.CanComplete); ok {
+		p.Kind = "possibility"
 	}
 	if tree.Expect != nil {
 		want := tree.Expect.Promises[p.Name]

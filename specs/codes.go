@@ -133,5 +133,10 @@ var codes = []Code{
 		"assume: [ttl is long enough]", "assume: [ttl of locks outlives its holder]"},
 	{"RP170", "an operation with several sources", "The same operation starts in several places, each of which does its work. That may be meant (a try and a cancel), or a slip.",
 		"", ""},
+	{"RPV1", "a promise is broken", "A history within the budgets breaks the promise. The finding stands on the step to look at: the last one of the history, or, where something never happens any more, the step that sealed it.", "", ""},
+	{"RPV2", "a promise is undecided", "A limit stopped the search, or a number left its range, before every history was covered. Raise the limit, name the range, or make the spec smaller.", "", ""},
+	{"RPV3", "a step is never taken", "No history takes the step. A verdict over steps that never run says less than it seems to: name a fault that leads there, or remove the step.", "", ""},
+	{"RPV4", "what must be possible never happens", "The situation that must_be_possible asks for is not reachable, so the promises hold for no good reason.", "", ""},
+	{"RPV5", "a promise is not as expected", "The verdict of the promise differs from the expectation of the variant.", "", ""},
 	{"YAML", "not readable as YAML", "The file is not YAML, or uses what is refused: duplicate keys, tabs as indentation, aliases that expand without end.", "", ""},
 }

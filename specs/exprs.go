@@ -437,6 +437,9 @@ func (s scope) columnNames() []string {
 	return out
 }
 
+// bindable are the triggers that have something to bind.
+var bindable = map[ast.TriggerKind]bool{ast.OnMessage: true, ast.OnRow: true, ast.OnRequest: true, ast.OnStart: true}
+
 func (s scope) unknownName(name string, pos diag.Pos) diag.Diagnostic {
 	var known []string
 	if s.columns {
@@ -465,6 +468,8 @@ func (s scope) unknownName(name string, pos diag.Pos) diag.Diagnostic {
 		}
 	case isSymbol:
 		dg.Hint = "did you mean the constant " + upper + "?"
+	case len(bound) == 0 && s.proc != nil && s.proc.Trigger != nil && s.proc.Trigger.As == nil && bindable[s.proc.Trigger.Kind]:
+		dg.Hint = fmt.Sprintf("the trigger binds no name: add as: %s to on: (line %d)", name, s.proc.Trigger.Pos.Line)
 	case len(bound) > 0:
 		dg.Hint = "bound names here: " + strings.Join(bound, ", ") + "; constants are written in capitals: " + upper
 	default:

@@ -82,6 +82,10 @@ func LoadWith(file string, src []byte, o Options) (spec *Spec, diags []diag.Diag
 		return nil, l.Sorted()
 	}
 	root := docs[0]
+	if other := otherKind(root); other != "" {
+		l.Add(diag.Diagnostic{Code: "RP001", Pos: root.Pos(), Message: "expected a spec (a mapping with system:), found " + other})
+		return nil, l.Sorted()
+	}
 	spec = &Spec{File: file, Source: src, System: root.Get("system").Value(), About: root.Get("about").Value()}
 	for _, v := range variantsOf(root, l, o) {
 		d := newDecoder(file, root, l)
@@ -93,6 +97,16 @@ func LoadWith(file string, src []byte, o Options) (spec *Spec, diags []diag.Diag
 	}
 	spec.Warnings = dedupe(l.Sorted())
 	return spec, spec.Warnings
+}
+
+// otherKind says what else the file is: a plan or a statements file.
+func otherKind(root *yamlx.Node) string {
+	for key, what := range map[string]string{"plan": "a plan (plan:), which relplan plan reads", "statements": "retry statements (statements:)"} {
+		if k, _ := root.Lookup(key); k != nil && root.Get("system") == nil {
+			return what
+		}
+	}
+	return ""
 }
 
 // dedupe drops what several variants say alike, and warnings next to errors.

@@ -305,7 +305,12 @@ func (v *VariantVerdict) facts(o RenderOptions) reports.Block {
 	add := func(format string, a ...any) { l.Items = append(l.Items, fmt.Sprintf(format, a...)) }
 	add("bounds: %s", faultText(v.Bounds))
 	for _, a := range v.Assumptions {
-		add("assumed: %s", a)
+		add("assumed: %s", v.worth(a))
+	}
+	for _, r := range v.RestsOn {
+		if strings.HasPrefix(r, "holds iff ") {
+			add("%s", r)
+		}
 	}
 	for _, p := range v.Possible {
 		switch {
@@ -340,6 +345,16 @@ func (v *VariantVerdict) facts(o RenderOptions) reports.Block {
 func bytesText(n int64) string { return quantity.FormatBytes(big.NewInt(n)) }
 
 func count(n uint64) string { return quantity.FormatInt(new(big.Int).SetUint64(n)) }
+
+// worth adds to an assumption whether it removed anything.
+func (v *VariantVerdict) worth(assumption string) string {
+	for _, r := range v.RestsOn {
+		if strings.HasPrefix(r, assumption+": ") {
+			return assumption + " (" + strings.TrimPrefix(r, assumption+": ") + ")"
+		}
+	}
+	return assumption
+}
 
 func (v *VariantVerdict) effort() string {
 	if v.Random != nil {

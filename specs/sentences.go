@@ -325,7 +325,7 @@ func (d *decoder) unknownSentence(s sentence, code string) string {
 		forms = possibleForms
 	}
 	var best *form
-	most := 2
+	most := -1
 	for _, f := range forms {
 		n, total := 0, 0
 		for _, p := range f.phrases {
@@ -336,8 +336,8 @@ func (d *decoder) unknownSentence(s sentence, code string) string {
 				}
 			}
 		}
-		if n > most && n*2 >= total {
-			best, most = f, n
+		if n > 2 && 2*n-total > most {
+			best, most = f, 2*n-total
 		}
 	}
 	if best != nil {

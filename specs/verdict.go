@@ -22,20 +22,23 @@ type VariantVerdict struct {
 	AsExpected *bool   `json:"as_expected"` // null without an expectation
 	Expect     *string `json:"expect"`
 	// Complete: every history within the bounds was covered.
-	Complete    bool              `json:"complete"`
-	Limits      []string          `json:"limits"`
-	Reductions  []string          `json:"reductions"`
-	Missed      *float64          `json:"missed_state_probability"` // null when exact
-	Random      *RandomInfo       `json:"random"`
-	States      uint64            `json:"states"`
-	Transitions uint64            `json:"transitions"`
-	Depth       int               `json:"depth"`
-	Bounds      map[string]int    `json:"bounds"`
-	Assumptions []string          `json:"assumptions"`
-	Parameters  map[string]string `json:"parameters"`
-	Promises    []*PromiseVerdict `json:"promises"`
-	Possible    []*PossibleResult `json:"must_be_possible"`
-	NeverTaken  []string          `json:"never_taken"`
+	Complete    bool           `json:"complete"`
+	Limits      []string       `json:"limits"`
+	Reductions  []string       `json:"reductions"`
+	Missed      *float64       `json:"missed_state_probability"` // null when exact
+	Random      *RandomInfo    `json:"random"`
+	States      uint64         `json:"states"`
+	Transitions uint64         `json:"transitions"`
+	Depth       int            `json:"depth"`
+	Bounds      map[string]int `json:"bounds"`
+	Assumptions []string       `json:"assumptions"`
+	// RestsOn are the orders of named durations that decide the verdict ("holds
+	// iff keep > horizon") and what each assumption was worth.
+	RestsOn    []string          `json:"rests_on"`
+	Parameters map[string]string `json:"parameters"`
+	Promises   []*PromiseVerdict `json:"promises"`
+	Possible   []*PossibleResult `json:"must_be_possible"`
+	NeverTaken []string          `json:"never_taken"`
 	// NeverTakenBranches are branches of steps that are taken; only a warning.
 	NeverTakenBranches []string      `json:"never_taken_branches"`
 	Notes              []string      `json:"notes"`

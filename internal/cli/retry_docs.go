@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -122,8 +123,8 @@ type findingDoc struct {
 	Column      int             `json:"column"`
 	Message     string          `json:"message"`
 	Hop         *string         `json:"hop"`
-	Value       *string         `json:"value"`
-	Limit       *string         `json:"limit"`
+	Value       any             `json:"value"` // a count as a number, anything else as text, null when there is none
+	Limit       any             `json:"limit"`
 	Fingerprint string          `json:"fingerprint"`
 	Suppressed  *suppressionDoc `json:"suppressed"`
 }
@@ -135,11 +136,22 @@ type suppressionDoc struct {
 
 func newFindingDoc(f lint.Finding) findingDoc {
 	d := findingDoc{Rule: f.Rule, Title: f.Title, Severity: f.Severity.String(), File: filepath.ToSlash(f.File), Line: f.Line, Column: f.Column, Message: f.Message,
-		Hop: textPtr(f.Hop), Value: textPtr(f.Value), Limit: textPtr(f.Limit), Fingerprint: f.Fingerprint}
+		Hop: textPtr(f.Hop), Value: jsonValue(f.Value), Limit: jsonValue(f.Limit), Fingerprint: f.Fingerprint}
 	if f.Suppressed != nil {
 		d.Suppressed = &suppressionDoc{f.Suppressed.Reason, textPtr(f.Suppressed.Until)}
 	}
 	return d
+}
+
+// jsonValue writes a count as a number and other values as text.
+func jsonValue(s string) any {
+	if s == "" {
+		return nil
+	}
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n
+	}
+	return s
 }
 
 func findingDocs(fs []lint.Finding) []findingDoc {

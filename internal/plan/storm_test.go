@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -193,4 +196,48 @@ func FuzzStormPlan(f *testing.F) {
 		stop() // analytic answers only
 		_, _ = sp.Run(ctx, StormRun{})
 	})
+}
+
+// The examples of the documentation decode, run and say what it says.
+func TestStormExamples(t *testing.T) {
+	dir := filepath.Join("..", "..", "examples", "storm")
+	for name, want := range map[string]struct {
+		stable, fold float64
+		tips         []bool
+	}{
+		"bronson": {150, 293.32, []bool{true}},
+		"chain":   {41.67, 192.2, []bool{true, true}},
+		"brooker": {22.18, 57.5, nil},
+		"mongodb": {3300, 16496, []bool{false, true, false}},
+	} {
+		src, err := os.ReadFile(filepath.Join(dir, name+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sp := loadStorm(t, string(src))
+		res, err := sp.Run(context.Background(), StormRun{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := res.Doc.Edges[len(res.Doc.Edges)-1]
+		if e.State != "vulnerable" || math.Abs(*e.StableRPS-want.stable) > .01*want.stable || math.Abs(*e.FoldRPS-want.fold) > .01*want.fold {
+			t.Errorf("%s: state %s stable %g fold %g", name, e.State, *e.StableRPS, *e.FoldRPS)
+		}
+		for i, tips := range want.tips {
+			if got := e.Trigger[i].Tips; got == nil || *got != tips {
+				t.Errorf("%s: trigger %d tips %v, want %v", name, i, got, tips)
+			}
+		}
+	}
+	src, err := os.ReadFile(filepath.Join(dir, "bronson.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies, err := os.ReadFile(filepath.Join(dir, "budgets.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if vs, err := loadStorm(t, string(src)).StormVariants("budgets.yaml", policies); err != nil || len(vs) != 13 {
+		t.Errorf("%d policies: %v", len(vs), err)
+	}
 }

@@ -98,7 +98,7 @@ func TestFixedPointAgainstSimulation(t *testing.T) {
 }
 
 // Fluid against simulation: the shortest outage that tips, within 20 % of the
-// median over seeds; time to recover within 25 % or one timeout.
+// median over seeds; time to recover within 30 % or one timeout.
 func TestFluidAgainstSimulation(t *testing.T) {
 	ctx := context.Background()
 	for i := range draws(6, 30) {
@@ -135,7 +135,7 @@ func TestFluidAgainstSimulation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if verdict.Tipped > 0 || math.Abs(verdict.Recovery-out.Recovery) > math.Max(.25*out.Recovery, v.timeout) {
+		if verdict.Tipped > 0 || math.Abs(verdict.Recovery-out.Recovery) > math.Max(.3*out.Recovery, v.timeout) {
 			t.Errorf("system %d: back in %.4g s by the fluid model, %.4g s simulated (%d tipped)", i, out.Recovery, verdict.Recovery, verdict.Tipped)
 		}
 	}
@@ -234,6 +234,14 @@ func TestChainAgainstSimulation(t *testing.T) {
 			t.Fatal(err)
 		}
 		stable, knee := c.Folds()
+		// The backlog belongs where the worst case is nearest to capacity.
+		weakest, worst, least := 0, 1.0, math.Inf(1)
+		for k, l := range links {
+			worst *= float64(l.Layer.Attempts)
+			if r := l.Station.Rate / worst; r < least {
+				weakest, least = k, r
+			}
+		}
 		s.Sources[0].Rate = .9 * knee
 		st, _ := c.Solve(.9*knee, false)
 		cfg := s.Experiment(SimOptions{})
@@ -253,12 +261,12 @@ func TestChainAgainstSimulation(t *testing.T) {
 			want des.Fate
 		}{{.8 * stable, des.Recovered}, {1.25 * stable, des.Collapsed}} {
 			s.Sources[0].Rate = row.load
-			_, loaded, err := s.TwoSided(ctx, slowest, SimOptions{Seed: 1, Tail: 1500 * time.Second})
+			_, loaded, err := s.TwoSided(ctx, weakest, SimOptions{Seed: 1, Tail: 1500 * time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if loaded != row.want {
-				t.Errorf("chain %d (worst %d, attempts %v): loaded start at %.2f of the stable load %.4g: %v, want %v", i, slowest, attemptsOf(s), row.load/stable, stable, loaded, row.want)
+				t.Errorf("chain %d (backlog at %d, attempts %v): loaded start at %.2f of the stable load %.4g: %v, want %v", i, weakest, attemptsOf(s), row.load/stable, stable, loaded, row.want)
 			}
 		}
 	}
