@@ -307,7 +307,7 @@ func better(largest bool, best, v int) int {
 	return best
 }
 
-// cells calls f for every cell that the node reads directly, and reports
+// reads calls f for every cell that the node reads directly, and reports
 // whether it reads nothing else (no computed address, no local).
 func (n *node) reads(f func(*cell)) bool {
 	switch n.op {

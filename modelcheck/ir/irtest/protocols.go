@@ -5,7 +5,7 @@ import . "github.com/relplan/relplan/modelcheck/ir" //nolint:revive // programs 
 // none is the constant None.
 var none = Num(None)
 
-// Program is a benchmark protocol with the variables that tests look at.
+// inboxVars is B1 or B2 with the variables its parts are built from.
 type inboxVars struct {
 	p            *Program
 	messages     *Set
