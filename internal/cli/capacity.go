@@ -292,6 +292,16 @@ func (o *capacityOptions) columns(s *plan.Store) error {
 	}); err != nil {
 		return err
 	}
+	if e := storage.Engine(o.engine); o.engine != "" && o.ddl == "" && len(s.Columns) == 0 {
+		switch {
+		case e == storage.Archive:
+			return usagef("--engine archive needs --ddl FILE with the columns of the rows")
+		case e == storage.NATSStream:
+			return usagef("--engine nats-stream needs --subject and --payload")
+		case !e.Relational():
+			return usagef("--engine %s needs --key and --value", e)
+		}
+	}
 	return read("order", o.colOrder, func(c *plan.Column, v string) error {
 		_, err := storage.ParseOrder(v)
 		c.Order = plan.Given(v)

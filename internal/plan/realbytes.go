@@ -79,7 +79,9 @@ func (f *File) realBytes(s *Store, w *Workload, doc *StoreDoc) error {
 		return err
 	}
 	if !ok {
-		doc.Notes = append(doc.Notes, "no columns and no ddl: raw bytes only")
+		if s.Engine.V != "" {
+			doc.Notes = append(doc.Notes, "no columns and no ddl: raw bytes only")
+		}
 		return nil
 	}
 	life, policy := s.life()

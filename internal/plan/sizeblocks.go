@@ -42,10 +42,9 @@ func (r *capacityResult) sizeBlocks() []reports.Block {
 		t.Rows = append(t.Rows, []string{d.Name, fmt.Sprintf("%.1f", *d.BytesPerRow), u.text(*d.TableBytes), u.text(*d.IndexBytes),
 			u.text(*d.TotalBytes), rangeText(u, *d.LowBytes, *d.HighBytes), u.text(*d.CopiesBytes), optionalBytes(u, d.RequiredTotalBytes), logText(u, d)})
 	}
-	if len(t.Rows) == 0 {
-		return nil
+	if len(t.Rows) > 0 {
+		out = append(out, t)
 	}
-	out = append(out, t)
 	for i := range r.doc.Stores {
 		out = append(out, r.doc.Stores[i].details(u)...)
 	}
