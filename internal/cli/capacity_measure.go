@@ -286,11 +286,11 @@ func (f *factory) measureCases(o *measureOptions, engine storage.Engine) ([]meas
 		return nil, err
 	}
 	p.OnRead = func(path string, src []byte) { f.sources[path] = src }
-	one, err := p.MeasureCase(p.Stores[0], o.count)
+	one, err := p.Sample(p.Stores[0], o.count)
 	if err != nil {
 		return nil, err
 	}
-	return []measure.Case{one}, nil
+	return []measure.Case{{Name: one.Name, Input: one.Input, DDL: one.DDL}}, nil
 }
 
 // measureReport makes the report; notRun says that an engine was missing.

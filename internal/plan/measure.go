@@ -5,23 +5,29 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/relplan/relplan/capacity/measure"
 	"github.com/relplan/relplan/capacity/storage"
 )
 
-// MeasureCase is the table of a store with rows rows, to be loaded and measured.
-func (f *File) MeasureCase(s *Store, rows int64) (measure.Case, error) {
+// Sample is the table of a store as it is to be loaded and measured.
+type Sample struct {
+	Name  string
+	Input storage.Input
+	DDL   string // text of its CREATE TABLE file, for relational engines
+}
+
+// Sample gives the table of a store with that many rows.
+func (f *File) Sample(s *Store, rows int64) (Sample, error) {
 	in, ok, err := f.storageInput(s, rows)
 	if err != nil {
-		return measure.Case{}, err
+		return Sample{}, err
 	}
 	if !ok {
-		return measure.Case{}, fmt.Errorf("store '%s' has neither columns nor ddl", s.Name)
+		return Sample{}, fmt.Errorf("store '%s' has neither columns nor ddl", s.Name)
 	}
 	if _, err := storage.Estimate(in); err != nil {
-		return measure.Case{}, f.sizeError(s, err)
+		return Sample{}, f.sizeError(s, err)
 	}
-	c := measure.Case{Name: s.Name, Input: in}
+	c := Sample{Name: s.Name, Input: in}
 	if !in.Engine.Relational() {
 		return c, nil
 	}
