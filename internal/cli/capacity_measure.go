@@ -286,11 +286,15 @@ func (f *factory) measureCases(o *measureOptions, engine storage.Engine) ([]meas
 		return nil, err
 	}
 	p.OnRead = func(path string, src []byte) { f.sources[path] = src }
-	one, err := p.Sample(p.Stores[0], o.count)
+	in, ddl, err := p.SampleInput(p.Stores[0], o.count)
 	if err != nil {
 		return nil, err
 	}
-	return []measure.Case{{Name: one.Name, Input: one.Input, DDL: one.DDL}}, nil
+	one := measure.Case{Name: string(engine), Input: in, DDL: ddl}
+	if in.Table != nil {
+		one.Name = in.Table.Name + " " + in.Order.String()
+	}
+	return []measure.Case{one}, nil
 }
 
 // measureReport makes the report; notRun says that an engine was missing.

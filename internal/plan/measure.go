@@ -8,38 +8,30 @@ import (
 	"github.com/relplan/relplan/capacity/storage"
 )
 
-// Sample is the table of a store as it is to be loaded and measured.
-type Sample struct {
-	Name  string
-	Input storage.Input
-	DDL   string // text of its CREATE TABLE file, for relational engines
-}
-
-// Sample gives the table of a store with that many rows.
-func (f *File) Sample(s *Store, rows int64) (Sample, error) {
+// SampleInput is what the size of rows rows of a store is computed from, with the
+// text of its CREATE TABLE file, for loading a sample into a real engine. The
+// text is empty for engines without tables.
+func (f *File) SampleInput(s *Store, rows int64) (in storage.Input, ddl string, err error) {
 	in, ok, err := f.storageInput(s, rows)
 	if err != nil {
-		return Sample{}, err
+		return in, "", err
 	}
 	if !ok {
-		return Sample{}, fmt.Errorf("store '%s' has neither columns nor ddl", s.Name)
+		return in, "", fmt.Errorf("store '%s' has neither columns nor ddl", s.Name)
 	}
 	if _, err := storage.Estimate(in); err != nil {
-		return Sample{}, f.sizeError(s, err)
+		return in, "", f.sizeError(s, err)
 	}
-	c := Sample{Name: s.Name, Input: in}
 	if !in.Engine.Relational() {
-		return c, nil
+		return in, "", nil
 	}
 	if !s.DDL.Set {
-		return c, fmt.Errorf("measuring needs the CREATE TABLE file of the table")
+		return in, "", fmt.Errorf("measuring needs the CREATE TABLE file of the table")
 	}
 	path := s.DDL.V
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(f.Dir, path)
 	}
 	src, err := os.ReadFile(path)
-	c.DDL = string(src)
-	c.Name = in.Table.Name + " " + in.Order.String()
-	return c, err
+	return in, string(src), err
 }
