@@ -19,11 +19,14 @@ import (
 // CheckOptions bound and tune a check. The zero value explores every history
 // of every variant.
 type CheckOptions struct {
-	Variants     []string // names; empty: all
-	Workers      int
-	MemoryLimit  int64 // bytes, 0 = none
-	TimeLimit    time.Duration
-	NoReduction  bool
+	Variants    []string // names; empty: all
+	Workers     int
+	MemoryLimit int64 // bytes, 0 = none
+	TimeLimit   time.Duration
+	NoReduction bool
+	// Compact keeps fingerprints of large states; the verdict then says how
+	// likely a state was missed.
+	Compact      bool
 	Shortest     bool
 	LeastFaults  bool
 	NoHistories  bool
@@ -59,7 +62,7 @@ func (s *Spec) Check(ctx context.Context, o CheckOptions) (*Verdict, error) {
 }
 
 func (o CheckOptions) engine(variant string) modelcheck.Options {
-	m := modelcheck.Options{Workers: o.Workers, MemoryLimit: o.MemoryLimit, TimeLimit: o.TimeLimit, NoReduction: o.NoReduction,
+	m := modelcheck.Options{Workers: o.Workers, MemoryLimit: o.MemoryLimit, TimeLimit: o.TimeLimit, NoReduction: o.NoReduction, Compact: o.Compact,
 		Shortest: o.Shortest, LeastFaults: o.LeastFaults, NoHistories: o.NoHistories}
 	if o.Progress != nil {
 		m.Progress = func(p modelcheck.Progress) { o.Progress(variant, p) }

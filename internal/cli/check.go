@@ -49,6 +49,7 @@ not as expected; 4 if a limit stopped the search.`,
 	fl.Uint64Var(&o.Seed, "seed", 1, "seed of --random; the same seed draws the same histories")
 	fl.IntVar(&o.Workers, "workers", 0, "threads of the search (default: all processors)")
 	fl.BoolVar(&o.NoReduction, "no-reduction", false, "explore without symmetry")
+	fl.BoolVar(&o.Compact, "compact", false, "keep fingerprints of large states instead of the states; the verdict says how likely one was missed")
 	fl.BoolVar(&o.LeastFaults, "least-faults", false, "find the smallest budgets that break each broken promise")
 	fl.BoolVar(&o.Shortest, "shortest", false, "prefer few steps to few changes of actor")
 	fl.BoolVar(&o.Estimate, "estimate", false, "predict the number of states instead of exploring")

@@ -2,9 +2,7 @@ package cli
 
 import (
 	"embed"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -19,31 +17,38 @@ var starter embed.FS
 var starterFiles = []string{"relplan.yaml", "inbox.yaml"}
 
 func newInit(f *factory) *cobra.Command {
-	return &cobra.Command{
+	from := ""
+	c := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a commented starter plan that runs",
 		Long: `Write a commented starter plan, and the spec it names, into DIR (this folder by
-default). Existing files are never overwritten.`,
+default). With --from the plan is made of the retry configurations and CREATE TABLE
+files in a folder, and what they do not say is marked "# check". Existing files are
+never overwritten.`,
 		Example: `  relplan init
-  relplan init plans/payments && relplan plan plans/payments/relplan.yaml`,
+  relplan init plans/payments && relplan plan plans/payments/relplan.yaml
+  relplan init plans --from deploy/`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) == 1 {
 				dir = args[0]
 			}
+			if from != "" {
+				return runInitFrom(cmd.Context(), f, dir, from)
+			}
 			return runInit(f, dir)
 		},
 	}
+	c.Flags().StringVar(&from, "from", "", "make the plan from the retry configurations and CREATE TABLE files of this folder")
+	return c
 }
 
 func runInit(f *factory, dir string) error {
 	var l diag.List
 	for _, name := range starterFiles {
 		path := filepath.Join(dir, name)
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			l.Add(diag.Diagnostic{Code: "FILE", Pos: diag.Pos{File: path}, Message: "exists already and is not overwritten", Hint: "give another folder: relplan init DIR"})
-		}
+		l.AddErr(diag.Pos{File: path}, "FILE", refuseExisting(path))
 	}
 	if err := l.Err(); err != nil {
 		return err
