@@ -69,8 +69,22 @@ func TestJUnitCountsAndSARIFParses(t *testing.T) {
 	if err := xml.Unmarshal([]byte(b.String()), &s); err != nil {
 		t.Fatal(err)
 	}
-	if s.Tests != 5 || s.Failures != 1 || s.Skipped != 2 {
-		t.Errorf("tests %d, failures %d, skipped %d; want 5, 1, 2: a case that did not run is never passed", s.Tests, s.Failures, s.Skipped)
+	if s.Tests != 2 || s.Failures != 0 || s.Skipped != 1 {
+		t.Errorf("tests %d, failures %d, skipped %d; want 2, 0, 1: a case that did not run is never passed", s.Tests, s.Failures, s.Skipped)
+	}
+	findings := sample()
+	findings.Cases = nil
+	b.Reset()
+	if err := Write(&b, "junit", findings, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	s = junitSuites{}
+	if err := xml.Unmarshal([]byte(b.String()), &s); err != nil || s.Tests != 3 || s.Failures != 1 || s.Skipped != 1 {
+		t.Errorf("findings alone: %v, tests %d, failures %d, skipped %d; want 3, 1, 1", err, s.Tests, s.Failures, s.Skipped)
+	}
+	b.Reset()
+	if err := Write(&b, "junit", &Report{Command: "version"}, Options{}); err != nil || !strings.Contains(b.String(), `tests="1" failures="0"`) {
+		t.Errorf("an empty report: %v\n%s", err, b.String())
 	}
 	b.Reset()
 	if err := Write(&b, "sarif", sample(), Options{}); err != nil {

@@ -84,7 +84,7 @@ func (f *factory) Emit(r *reports.Report) error {
 	if err := reports.Write(&b, f.format, r, o); err != nil {
 		return usageError{err}
 	}
-	if f.outFile != "" {
+	if f.outFile != "" && f.outFile != "-" {
 		return writeAtomically(f.outFile, b.Bytes())
 	}
 	if f.quiet && f.format == "text" {
@@ -129,27 +129,59 @@ func (f *factory) limited(cmd *cobra.Command) (context.Context, context.CancelFu
 	return context.WithCancel(cmd.Context())
 }
 
-// writeAtomically replaces path only when all bytes are on disk.
+// writeAtomically replaces the file at path only when all bytes are on disk. A
+// link is followed, so that it stays a link; what is no regular file (a device, a
+// pipe) is written to as it is.
 func writeAtomically(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	fail := func(err error) error { return outputError(path, err) }
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	mode := fs.FileMode(0o644)
+	if old, err := os.Stat(path); err == nil {
+		if old.IsDir() {
+			return fail(errors.New("is a folder"))
+		}
+		if !old.Mode().IsRegular() {
+			return writeInPlace(path, data, fail)
+		}
+		mode = old.Mode().Perm()
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return usageError{fmt.Errorf("cannot write %s: %w", path, err)}
+		return fail(err)
 	}
 	defer os.Remove(tmp.Name())
 	_, err = tmp.Write(data)
-	mode := fs.FileMode(0o644)
-	if old, statErr := os.Stat(path); statErr == nil {
-		mode = old.Mode().Perm()
-	}
 	err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close())
 	if err == nil {
 		err = os.Rename(tmp.Name(), path)
 	}
 	if err != nil {
-		return usageError{fmt.Errorf("cannot write %s: %w", path, err)}
+		return fail(err)
 	}
 	return nil
+}
+
+func writeInPlace(path string, data []byte, fail func(error) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return fail(err)
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// outputError says why a result cannot be written.
+func outputError(path string, err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return &diag.Err{Diagnostics: []diag.Diagnostic{{Code: "FILE", Pos: diag.Pos{File: path}, Message: fmt.Sprintf("cannot write: %v", err)}}}
 }
 
 // durationFlag is a flag such as --budget 300ms or --retain 90d.

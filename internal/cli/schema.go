@@ -8,13 +8,15 @@ import (
 
 	"github.com/relplan/relplan/internal/plan"
 	"github.com/relplan/relplan/reports"
+	"github.com/relplan/relplan/retrytree/retryconfig"
 	"github.com/relplan/relplan/specs"
 )
 
 // schemas are the JSON Schemas of the file kinds, by name.
 var schemas = map[string]func() []byte{
-	"plan": plan.Schema,
-	"spec": specs.Schema,
+	"plan":       plan.Schema,
+	"spec":       specs.Schema,
+	"statements": statementsSchema,
 }
 
 func newSchema(f *factory) *cobra.Command {
@@ -41,6 +43,35 @@ with the first line of the file:
 			return f.Emit(r)
 		},
 	}
+}
+
+// statementsSchema describes a statements file; the numbers of a kind are judged
+// by `retry read`.
+func statementsSchema() []byte {
+	kinds := retryconfig.StatementKinds()
+	slices.Sort(kinds)
+	word := map[string]any{"type": "string"}
+	text, err := json.MarshalIndent(map[string]any{
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"$id":     "https://relplan.dev/schema/statements/v1",
+		"title":   "relplan statements file",
+		"type":    "object",
+		"properties": map[string]any{
+			"relplan": map[string]any{"const": "v1"},
+			"statements": map[string]any{"type": "array", "items": map[string]any{
+				"type":                 "object",
+				"properties":           map[string]any{"hop": word, "kind": map[string]any{"enum": kinds}},
+				"required":             []string{"hop", "kind"},
+				"additionalProperties": map[string]any{"type": []string{"string", "number", "boolean", "object", "array"}},
+			}},
+		},
+		"required":             []string{"relplan", "statements"},
+		"additionalProperties": false,
+	}, "", "  ")
+	if err != nil {
+		panic(err) // maps of strings always encode
+	}
+	return append(text, '\n')
 }
 
 func sortedNames[V any](m map[string]V) []string {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/relplan/relplan/internal/engines"
 	"github.com/relplan/relplan/reports"
 )
 
@@ -13,29 +14,71 @@ import (
 var version = "0.1.0-dev"
 
 type versionDocument struct {
-	Schema  string `json:"schema"`
-	Version string `json:"version"`
-	Commit  string `json:"commit"`
-	Go      string `json:"go"`
+	Schema  string      `json:"schema"`
+	Version string      `json:"version"`
+	Commit  string      `json:"commit"`
+	Go      string      `json:"go"`
+	Engines []engineDoc `json:"engines"`
+}
+
+type engineDoc struct {
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+	Available bool   `json:"available"`
+	Reason    string `json:"reason"`
 }
 
 func newVersion(f *factory) *cobra.Command {
-	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Example: "  relplan version -o json",
-		Args:    cobra.NoArgs,
+	withEngines := false
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version, and which engines are there",
+		Example: `  relplan version -o json
+  relplan version --engines`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			doc := versionDocument{Schema: "relplan.dev/version/v1", Version: version, Commit: commit(), Go: runtime.Version()}
+			doc := versionDocument{Schema: "relplan.dev/version/v1", Version: version, Commit: commit(), Go: runtime.Version(), Engines: []engineDoc{}}
 			r := &reports.Report{Command: "version", Data: doc}
 			line := "relplan " + doc.Version
 			if doc.Commit != "" {
 				line += " (" + doc.Commit + ")"
 			}
 			r.Add(reports.Paragraph{Text: line + ", " + doc.Go})
+			if withEngines {
+				doc.Engines = installedEngines()
+				r.Data = doc
+				r.Add(enginesTable(doc.Engines))
+			}
 			return f.Emit(r)
 		},
 	}
+	c.Flags().BoolVar(&withEngines, "engines", false, "list the engines that can be started here")
+	return c
+}
+
+func installedEngines() []engineDoc {
+	var out []engineDoc
+	for _, kind := range engines.Kinds {
+		d := engineDoc{Name: string(kind), Available: true}
+		v, err := engines.Installed(kind)
+		if d.Version = v; err != nil {
+			d.Available, d.Reason = false, err.Error()
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func enginesTable(list []engineDoc) reports.Table {
+	t := reports.Table{Columns: []reports.Column{{Name: "engine"}, {Name: "version"}, {Name: "available"}}}
+	for _, e := range list {
+		available := "yes"
+		if !e.Available {
+			available = "no: " + e.Reason
+		}
+		t.Rows = append(t.Rows, []string{e.Name, e.Version, available})
+	}
+	return t
 }
 
 // commit is the revision the binary was built from, "" when the build did not

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 
+	"github.com/relplan/relplan/internal/diag"
 	"github.com/relplan/relplan/reports"
 )
 
@@ -26,7 +27,8 @@ func (f *File) CapacityReport() (r *reports.Report, ok bool, err error) {
 	ok = true
 	blocks := res.blocks()
 	if len(f.Stores) == 0 {
-		return nil, false, fmt.Errorf("%s has no stores", f.Path)
+		return nil, false, &diag.Err{Diagnostics: []diag.Diagnostic{{Code: codeKey, Pos: diag.Pos{File: f.Path, Line: 1, Column: 1}, Message: "the plan has no stores",
+			Hint: "stores: {inbox: {engine: postgres, holds: payments, retain: 7d, columns: [..]}}"}}}
 	}
 	r.Add(blocks[1:]...) // without the heading of the section
 	for _, w := range res.doc.Windows {

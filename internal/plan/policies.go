@@ -40,7 +40,7 @@ func (a *answers) judge() []PolicyDoc {
 		add("deadlines", "admitted", n, n == 0, fmt.Sprintf("%d of %d attempts are refused", n, len(a.deadlines)))
 	}
 	if p.Protocols.V != "report" && len(a.protocols) > 0 {
-		n := countIf(a.protocols, func(i int) bool { return !a.protocols[i].asExpected() })
+		n := countIf(a.protocols, func(i int) bool { return !a.protocols[i].asExpected() && !a.protocols[i].unknown() })
 		add("protocols", "as_expected", n, n == 0, fmt.Sprintf("%d of %d protocols are not as expected", n, len(a.protocols)))
 	}
 	if p.Storm.V == "survives" && a.storm != nil {
