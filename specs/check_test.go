@@ -279,3 +279,15 @@ func TestJSONNames(t *testing.T) {
 		}
 	}
 }
+
+// TestNoMemoryAtAll: a limit below the first state is a limit, not a bad model.
+func TestNoMemoryAtAll(t *testing.T) {
+	v := verdict(t, "b-setnx-before-write", CheckOptions{MemoryLimit: 1})
+	x := v.Variants[0]
+	if x.Verdict != ast.Unknown || x.Complete || strings.Join(x.Limits, " ") != "memory limit of 1 bytes" || v.Exit() != 4 {
+		t.Errorf("%s, complete %v, limits %q, exit %d", x.Verdict, x.Complete, x.Limits, v.Exit())
+	}
+	if v := verdict(t, "b-setnx-before-write", CheckOptions{MemoryLimit: 1, Estimate: true}); v.Exit() != 0 {
+		t.Errorf("estimate: exit %d", v.Exit())
+	}
+}
