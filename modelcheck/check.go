@@ -19,7 +19,7 @@ func Check(ctx context.Context, m Model, props []Property, opt Options) (*Result
 	}
 	defer s.close()
 	s.run(ctx)
-	if len(s.layers[0]) == 0 {
+	if len(s.layers[0]) == 0 && !s.halted() {
 		return nil, fmt.Errorf("%w: no initial state", errModel)
 	}
 	r := s.result()

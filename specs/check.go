@@ -400,16 +400,34 @@ func (v *VariantVerdict) conclude(tree *ast.Spec, o CheckOptions) {
 	if tree.Expect == nil {
 		return
 	}
-	ok := true
-	if tree.Expect.Whole != "" {
-		ok = v.Verdict == tree.Expect.Whole
+	v.AsExpected = v.compare(tree.Expect, undecided)
+}
+
+// compare says whether the verdict is the expected one; nil where that is not
+// decided and nothing decided contradicts it. undecided: some must_be_possible
+// is.
+func (v *VariantVerdict) compare(e *ast.Expect, undecided bool) *bool {
+	ok, open := true, false
+	if e.Whole != "" {
+		ok = v.Verdict == e.Whole
+		open = !ok && v.Verdict == ast.Unknown
 	} else {
+		ok = v.Verdict != ast.Vacuous
+		open = v.Verdict == ast.Unknown && undecided
 		for _, p := range v.Promises {
-			ok = ok && p.Expected != nil && p.Verdict == *p.Expected
+			switch {
+			case p.Expected != nil && p.Verdict == *p.Expected:
+			case p.Expected != nil && p.Verdict == ast.Unknown:
+				open = true
+			default:
+				ok = false
+			}
 		}
-		ok = ok && v.Verdict != ast.Vacuous
 	}
-	v.AsExpected = &ok
+	if open && (ok || e.Whole != "") {
+		return nil
+	}
+	return &ok
 }
 
 // Exit is the exit code of the verdict: 0, 1 (broken, vacuous or not as
@@ -433,24 +451,20 @@ func (v *VariantVerdict) exit() int {
 		return 0
 	case v.AsExpected != nil && *v.AsExpected:
 		return 0
-	case v.Verdict == ast.Unknown && (v.AsExpected == nil || !v.contradicts()):
-		return 4
 	case v.AsExpected != nil:
 		return 1
+	case v.Undecided():
+		return 4
 	case v.Verdict == ast.Holds:
 		return 0
 	}
 	return 1
 }
 
-// contradicts says whether some decided promise is not as expected.
-func (v *VariantVerdict) contradicts() bool {
-	for _, p := range v.Promises {
-		if p.Expected != nil && p.Verdict != *p.Expected && p.Verdict != ast.Unknown {
-			return true
-		}
-	}
-	return false
+// Undecided says that the verdict is unknown, or that it is not known whether it
+// is the expected one.
+func (v *VariantVerdict) Undecided() bool {
+	return v.Verdict == ast.Unknown || v.Expect != nil && v.AsExpected == nil
 }
 
 func faultNames(m map[string]int) []string {

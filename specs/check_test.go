@@ -279,3 +279,68 @@ func TestJSONNames(t *testing.T) {
 		}
 	}
 }
+
+// TestNoMemoryAtAll: a limit below the first state is a limit, not a bad model.
+func TestNoMemoryAtAll(t *testing.T) {
+	v := verdict(t, "b-setnx-before-write", CheckOptions{MemoryLimit: 1})
+	x := v.Variants[0]
+	if x.Verdict != ast.Unknown || x.Complete || strings.Join(x.Limits, " ") != "memory limit of 1 bytes" || v.Exit() != 4 {
+		t.Errorf("%s, complete %v, limits %q, exit %d", x.Verdict, x.Complete, x.Limits, v.Exit())
+	}
+	if v := verdict(t, "b-setnx-before-write", CheckOptions{MemoryLimit: 1, Estimate: true}); v.Exit() != 0 {
+		t.Errorf("estimate: exit %d", v.Exit())
+	}
+}
+
+// TestExpectUnderLimits: what a limit left open is neither as expected nor not,
+// unless something decided contradicts the expectation.
+func TestExpectUnderLimits(t *testing.T) {
+	const h, b, u, vac = ast.Holds, ast.Broken, ast.Unknown, ast.Vacuous
+	yes, no := "yes", "no"
+	for _, c := range []struct {
+		whole     string   // expectation of the whole
+		want, got []string // of the promises
+		possible  bool     // an undecided must_be_possible
+		as        string   // yes, no, "" for open
+		exit      int
+	}{
+		{"", []string{h, h}, []string{h, u}, false, "", 4},
+		{"", []string{b, h}, []string{u, u}, false, "", 4},
+		{"", []string{b, h}, []string{b, u}, false, "", 4}, // the whole is broken, and the rest is open
+		{"", []string{h, h}, []string{b, u}, false, no, 1},
+		{"", []string{b, h}, []string{u, b}, false, no, 1},
+		{"", []string{h, u}, []string{h, u}, false, yes, 0},
+		{"", []string{h, h}, []string{h, h}, true, "", 4},
+		{"", []string{b, h}, []string{b, h}, false, yes, 0},
+		{"", []string{b, h}, []string{h, h}, false, no, 1},
+		{b, nil, []string{u, u}, false, "", 4},
+		{b, nil, []string{b, u}, false, yes, 0},
+		{b, nil, []string{h, h}, false, no, 1},
+		{vac, nil, []string{b, u}, false, no, 1},
+		{u, nil, []string{h, u}, false, yes, 0},
+	} {
+		tree := &ast.Spec{Expect: &ast.Expect{Whole: c.whole, Promises: map[string]string{}}}
+		v := newVerdict(tree)
+		v.Complete = true
+		for i, got := range c.got {
+			p := &PromiseVerdict{Verdict: got}
+			if c.want != nil {
+				p.Expected = &c.want[i]
+			}
+			v.Complete = v.Complete && got != u
+			v.Promises = append(v.Promises, p)
+		}
+		if c.possible {
+			v.Complete = false
+			v.Possible = append(v.Possible, &PossibleResult{unknown: true})
+		}
+		v.conclude(tree, CheckOptions{})
+		as := ""
+		if v.AsExpected != nil {
+			as = map[bool]string{true: yes, false: no}[*v.AsExpected]
+		}
+		if as != c.as || v.exit() != c.exit {
+			t.Errorf("expect %q %v, got %v: as expected %q, want %q; exit %d, want %d", c.whole, c.want, c.got, as, c.as, v.exit(), c.exit)
+		}
+	}
+}

@@ -69,6 +69,9 @@ func (v *VariantVerdict) Summary() string {
 		return e.text()
 	}
 	s := v.Verdict
+	if v.Expect != nil && v.AsExpected == nil && v.Verdict != ast.Unknown {
+		s += ", the rest of what is expected not decided"
+	}
 	if v.AsExpected != nil {
 		switch {
 		case !*v.AsExpected:

@@ -19,7 +19,7 @@ type VariantVerdict struct {
 	System     string  `json:"system"`
 	Variant    *string `json:"variant"`     // null for the one unnamed variant
 	Verdict    string  `json:"verdict"`     // holds, broken, vacuous or unknown
-	AsExpected *bool   `json:"as_expected"` // null without an expectation
+	AsExpected *bool   `json:"as_expected"` // null without an expectation, or where a limit left it open
 	Expect     *string `json:"expect"`
 	// Complete: every history within the bounds was covered.
 	Complete    bool           `json:"complete"`

@@ -15,9 +15,12 @@ import (
 // CrashTable is the answer of `relplan windows`: one row per place where one
 // thing goes wrong, alone.
 type CrashTable struct {
-	Schema string       `json:"schema"`
-	System string       `json:"system"`
-	Rows   []*WindowRow `json:"rows"`
+	Schema string `json:"schema"`
+	System string `json:"system"`
+	// Complete: no limit kept a row or a verdict out; Limits names those that did.
+	Complete bool         `json:"complete"`
+	Limits   []string     `json:"limits"`
+	Rows     []*WindowRow `json:"rows"`
 
 	File string `json:"file"`
 }
@@ -44,21 +47,28 @@ type WindowPromise struct {
 
 // Windows draws the crash table of the variants (all for none): every step
 // boundary with a crash there alone, every remote step with its answer or its
-// request lost there alone. Other faults of the spec do not happen.
+// request lost there alone. Other faults of the spec do not happen. A limit or a
+// cancelled context gives a table that is not complete.
 func (s *Spec) Windows(ctx context.Context, variants []string, o CheckOptions) (*CrashTable, error) {
-	t := &CrashTable{Schema: "relplan.dev/windows/v1", File: s.File, System: s.System, Rows: []*WindowRow{}}
+	t := &CrashTable{Schema: "relplan.dev/windows/v1", File: s.File, System: s.System, Limits: []string{}, Rows: []*WindowRow{}}
 	for _, tree := range s.variants {
 		if len(variants) > 0 && !contains(variants, tree.Variant) {
 			continue
 		}
-		rows, err := lower.Windows(ctx, tree, modelcheck.Options{Workers: o.Workers, MemoryLimit: o.MemoryLimit, TimeLimit: o.TimeLimit})
+		rows, limits, err := lower.Windows(ctx, tree, modelcheck.Options{Workers: o.Workers, MemoryLimit: o.MemoryLimit, TimeLimit: o.TimeLimit})
 		if err != nil {
 			return nil, err
 		}
 		for i := range rows {
 			t.Rows = append(t.Rows, windowRow(tree, &rows[i]))
 		}
+		for _, l := range limits {
+			if !contains(t.Limits, l) {
+				t.Limits = append(t.Limits, l)
+			}
+		}
 	}
+	t.Complete = len(t.Limits) == 0
 	return t, nil
 }
 
@@ -89,9 +99,23 @@ func (r *WindowRow) Broken() []string {
 	return out
 }
 
-// Exit is 1 if a row breaks a promise, 4 if one is undecided, else 0.
+// undecided says whether the row leaves a promise open.
+func (r *WindowRow) undecided() bool {
+	for _, p := range r.Promises {
+		if p.Verdict == ast.Unknown {
+			return true
+		}
+	}
+	return false
+}
+
+// Exit is 1 if a row breaks a promise, 4 if one is undecided or a limit kept
+// rows out, else 0.
 func (t *CrashTable) Exit() int {
 	code := 0
+	if !t.Complete {
+		code = 4
+	}
 	for _, r := range t.Rows {
 		for _, p := range r.Promises {
 			switch p.Verdict {
@@ -111,12 +135,16 @@ var eventWords = map[string]string{"crash": "crash", "answer_lost": "answer lost
 // in each.
 func (t *CrashTable) Blocks() []reports.Block {
 	table := reports.Table{Columns: []reports.Column{{Name: "#", Right: true}, {Name: "process"}, {Name: "event"}, {Name: "after"}, {Name: "line", Right: true}, {Name: "durable then"}, {Name: "verdict"}}}
-	broken := 0
+	broken, open := 0, 0
 	for i, r := range t.Rows {
 		verdict := "holds"
-		if b := r.Broken(); len(b) > 0 {
+		switch b := r.Broken(); {
+		case len(b) > 0:
 			verdict = "breaks " + strings.Join(b, ", ")
 			broken++
+		case r.undecided():
+			verdict = "unknown"
+			open++
 		}
 		process := r.Process
 		if r.Variant != nil {
@@ -125,8 +153,14 @@ func (t *CrashTable) Blocks() []reports.Block {
 		table.Rows = append(table.Rows, []string{fmt.Sprint(i + 1), process, eventWords[r.Event], r.AfterStep, fmt.Sprint(r.Line), strings.Join(r.Durable, "; "), verdict})
 	}
 	claim, mark := fmt.Sprintf("no promise breaks in any of %d windows", len(t.Rows)), reports.Good
-	if broken > 0 {
+	switch {
+	case broken > 0:
 		claim, mark = fmt.Sprintf("%d of %d windows break a promise", broken, len(t.Rows)), reports.Bad
+	case open > 0 || !t.Complete:
+		claim, mark = fmt.Sprintf("unknown: no promise is seen to break in %d windows, %d of them undecided", len(t.Rows), open), reports.Unsure
+	}
+	if !t.Complete {
+		claim += "; not complete, windows may be missing: " + strings.Join(t.Limits, "; ")
 	}
 	out := []reports.Block{reports.Heading{Level: 2, Text: t.System + " (" + t.File + ")"}, reports.Paragraph{Text: claim, Mark: mark}, table,
 		reports.Paragraph{Text: "what happens next, without another fault, on the shortest way into each window"}}
@@ -146,6 +180,9 @@ func (t *CrashTable) Cases() []reports.Case {
 	var out []reports.Case
 	for _, r := range t.Rows {
 		c := reports.Case{Suite: t.System + " windows", Name: fmt.Sprintf("%s: %s after %s (line %d)", r.Process, eventWords[r.Event], r.AfterStep, r.Line), Status: reports.Passed}
+		if r.undecided() {
+			c.Status, c.Message = reports.Skipped, "unknown: the search was cut"
+		}
 		if b := r.Broken(); len(b) > 0 {
 			c.Status, c.Message, c.Details = reports.Failed, "breaks "+strings.Join(b, ", "), r.Redelivery
 		}

@@ -98,3 +98,46 @@ func TestWindowsAgreeWithCheck(t *testing.T) {
 		t.Errorf("%d promises compared", compared)
 	}
 }
+
+// TestWindowsUnderLimits: a limit gives the rows so far, says so and is never
+// taken for an answer.
+func TestWindowsUnderLimits(t *testing.T) {
+	src, err := os.ReadFile("testdata/b-setnx-before-write.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := Load("b", src)
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
+	late, cancel := context.WithTimeout(context.Background(), 0)
+	defer cancel()
+	for _, c := range []struct {
+		ctx   context.Context
+		o     CheckOptions
+		limit string
+	}{
+		{stopped, CheckOptions{}, "interrupted"},
+		{late, CheckOptions{}, "time limit"},
+		{context.Background(), CheckOptions{MemoryLimit: 1}, "memory limit of 1 bytes"},
+	} {
+		table, err := s.Windows(c.ctx, nil, c.o)
+		if err != nil {
+			t.Fatalf("%s: %v", c.limit, err)
+		}
+		if table.Complete || !reflect.DeepEqual(table.Limits, []string{c.limit}) || table.Exit() != 4 {
+			t.Errorf("%s: complete %v, limits %q, exit %d", c.limit, table.Complete, table.Limits, table.Exit())
+		}
+		claim := fmt.Sprint(table.Blocks()[1])
+		if !strings.Contains(claim, "unknown") || !strings.Contains(claim, "not complete") || !strings.Contains(claim, c.limit) {
+			t.Errorf("%s: text %s", c.limit, claim)
+		}
+	}
+	table := crashTable(t, "b-setnx-before-write")
+	if !table.Complete || len(table.Limits) > 0 || table.Exit() != 1 {
+		t.Errorf("without a limit: complete %v, limits %q, exit %d", table.Complete, table.Limits, table.Exit())
+	}
+	table.Complete, table.Limits = false, []string{"interrupted"}
+	if table.Exit() != 1 {
+		t.Errorf("a row breaks a promise, limit or not: exit %d", table.Exit())
+	}
+}

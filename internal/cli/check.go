@@ -57,7 +57,7 @@ not as expected; 4 if a limit stopped the search.`,
 	fl.BoolVar(&o.stats, "stats", false, "print reductions and what the model leaves out")
 	for _, name := range specs.FaultNames() {
 		o.budgets[name] = fl.Int(flagOf(name), -1, "budget of the fault "+name+" instead of that of the spec")
-		fl.Lookup(flagOf(name)).DefValue = ""
+		fl.Lookup(flagOf(name)).DefValue = "0" // the help shows no default then
 	}
 	return c
 }
@@ -74,7 +74,7 @@ func flagOf(fault string) string {
 }
 
 func runCheck(f *factory, o *checkOptions, cmd *cobra.Command, args []string) error {
-	if err := o.validate(); err != nil {
+	if err := o.validate(cmd.Flags().Changed); err != nil {
 		return err
 	}
 	list, err := f.loadSpecs(args, specs.Options{With: o.with, Faults: o.faults()})
@@ -109,16 +109,21 @@ func runCheck(f *factory, o *checkOptions, cmd *cobra.Command, args []string) er
 	return exit(worst(codes...))
 }
 
-func (o *checkOptions) validate() error {
+// validate checks the values of flags; given says whether one was on the command
+// line.
+func (o *checkOptions) validate(given func(flag string) bool) error {
+	if o.Workers < 0 {
+		return usagef("--workers %d: a number of threads, 0 for all processors", o.Workers)
+	}
 	if o.Random < 0 {
 		return usagef("--random %d: a number of histories above zero", o.Random)
 	}
 	if o.Random > 0 && o.Estimate {
 		return usagef("--random and --estimate exclude each other")
 	}
-	for name, n := range o.budgets {
-		if *n < -1 || *n > 100 {
-			return usagef("--%s %d: a budget from 0 to 100", flagOf(name), *n)
+	for _, name := range specs.FaultNames() {
+		if n := *o.budgets[name]; given(flagOf(name)) && (n < 0 || n > 100) {
+			return usagef("--%s %d: a budget from 0 to 100", flagOf(name), n)
 		}
 	}
 	return nil

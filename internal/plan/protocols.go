@@ -29,7 +29,7 @@ type protocolResult struct {
 	blocks []reports.Block
 }
 
-func (p *protocolResult) unknown() bool { return p.doc.Verdict == ast.Unknown }
+func (p *protocolResult) unknown() bool { return p.doc.Undecided() }
 
 // asExpected: the verdict is the one its spec expects; without an expectation
 // every promise must hold.
@@ -193,7 +193,7 @@ func (p *protocolResult) advice() []string {
 	}
 	label := fmt.Sprintf("protocol `%s` (%s)", p.doc.Name, p.doc.File)
 	switch {
-	case len(broken) > 0:
+	case len(broken) > 0 && !p.unknown():
 		return []string{fmt.Sprintf("repair %s: it breaks %s; the shortest history stands below", label, strings.Join(broken, " and "))}
 	case p.unknown():
 		return []string{fmt.Sprintf("%s was not decided: %s", label, strings.Join(p.doc.Limits, "; "))}

@@ -38,7 +38,7 @@ func ExampleWindows() {
 	file := "../testdata/c-write-before-setnx.yaml"
 	src, _ := os.ReadFile(file)
 	s, _ := specs.Load(file, src)
-	rows, err := lower.Windows(context.Background(), s.Variants()[0], modelcheck.Options{Workers: 1})
+	rows, _, err := lower.Windows(context.Background(), s.Variants()[0], modelcheck.Options{Workers: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -2,6 +2,8 @@ package lower
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sort"
 	"strings"
 
@@ -48,11 +50,12 @@ type window struct {
 // Windows computes the crash table of a spec: a crash at each boundary between
 // steps, and for each request a lost answer, each alone. The budgets of the spec
 // do not matter. A promise that the spec breaks with no fault at all is broken
-// in every row.
-func Windows(ctx context.Context, spec *ast.Spec, opt modelcheck.Options) ([]Window, error) {
+// in every row. A limit or a cancelled context gives the rows found so far; the
+// limits then say in words why rows, or verdicts in them, are missing.
+func Windows(ctx context.Context, spec *ast.Spec, opt modelcheck.Options) (rows []Window, limits []string, err error) {
 	lo, err := Lower(spec, Options{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var out []Window
 	for _, p := range lo.lw.order {
@@ -64,17 +67,39 @@ func Windows(ctx context.Context, spec *ast.Spec, opt modelcheck.Options) ([]Win
 				continue
 			}
 			for _, event := range eventsAt(p, n) {
-				w, err := windowAt(ctx, spec, &window{p.ast, n.step, n.kind == commitNode, event}, opt)
-				if err != nil {
-					return nil, err
+				if ctx.Err() != nil {
+					return out, union(limits, []string{stopped(ctx)}), nil
 				}
+				w, cut, err := windowAt(ctx, spec, &window{p.ast, n.step, n.kind == commitNode, event}, opt)
+				if err != nil {
+					return nil, nil, err
+				}
+				limits = union(limits, cut)
 				if w != nil {
 					out = append(out, *w)
 				}
 			}
 		}
 	}
-	return out, nil
+	return out, limits, nil
+}
+
+// stopped names the reason of a done context as the search does.
+func stopped(ctx context.Context) string {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return "time limit"
+	}
+	return "interrupted"
+}
+
+// union adds to a list what it does not have yet.
+func union(list, more []string) []string {
+	for _, s := range more {
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // eventsAt lists what can go wrong at a place.
@@ -92,15 +117,23 @@ func eventsAt(p *process, n *node) []string {
 	return out
 }
 
-// windowAt checks the spec with that event only; nil if it cannot happen.
-func windowAt(ctx context.Context, spec *ast.Spec, w *window, opt modelcheck.Options) (*Window, error) {
+// windowAt checks the spec with that event only; nil if it cannot happen, or if
+// the limits cut the search before it did.
+func windowAt(ctx context.Context, spec *ast.Spec, w *window, opt modelcheck.Options) (*Window, []string, error) {
 	only := *spec
 	kind := map[string]ast.FaultKind{"crash": ast.FaultCrash, "answer_lost": ast.FaultResponseLost, "request_lost": ast.FaultRequestLost, "late": ast.FaultLateRequest}[w.event]
 	only.Faults = []*ast.Fault{{Kind: kind, Name: w.event, Max: 1, Pos: w.step.Pos}}
 	only.MustBePossible = nil
 	o, err := explore(ctx, &only, opt, Options{window: w})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	var limits []string
+	if !o.Result.Complete {
+		limits = o.Result.Limits
+		if len(o.Unbounded) > 0 {
+			limits = o.Unbounded
+		}
 	}
 	out := &Window{Process: w.process.Name, Event: w.event, Line: w.step.Pos.Line}
 	reach := len(o.Program.Props) - 1 // added last, by promises()
@@ -108,14 +141,17 @@ func windowAt(ctx context.Context, spec *ast.Spec, w *window, opt modelcheck.Opt
 	for k, r := range o.Result.Properties {
 		if o.stands([]int{reach}, k) {
 			path = r.History
+			if path == nil && r.Verdict == modelcheck.Holds { // it can happen, and there was no time to show how
+				limits = union(limits, []string{stopped(ctx)})
+			}
 		}
 	}
 	if path == nil {
-		return nil, nil
+		return nil, limits, nil
 	}
 	h := o.History(path, -1)
 	if len(h.Steps) == 0 {
-		return nil, nil
+		return nil, limits, nil
 	}
 	out.After = o.placeText(h, w)
 	last := lastState(path)
@@ -128,7 +164,7 @@ func windowAt(ctx context.Context, spec *ast.Spec, w *window, opt modelcheck.Opt
 			a.Verdict = modelcheck.Holds
 		}
 	}
-	return out, nil
+	return out, limits, nil
 }
 
 // placeText says where: after which step of the run, or at which.

@@ -28,7 +28,7 @@ func TestWindows(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.file, func(t *testing.T) {
 			for _, v := range load(t, "../testdata/"+tt.file+".yaml") {
-				rows, err := lower.Windows(context.Background(), v, modelcheck.Options{Workers: 1})
+				rows, _, err := lower.Windows(context.Background(), v, modelcheck.Options{Workers: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
