@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/relplan/relplan/internal/diag"
+	"github.com/relplan/relplan/internal/filekind"
 	"github.com/relplan/relplan/internal/yamlx"
 )
 
@@ -25,7 +26,7 @@ type FormatOptions struct {
 // indented below their key, no trailing spaces, at most one blank line, and the
 // current names of keys. Comments and everything inside a line stay. The result
 // means the same: it is read again and compared. Diagnostics are given only
-// where src is not readable as YAML; then the result is nil.
+// where src is not readable as YAML or is no spec; then the result is nil.
 func Format(file string, src []byte, o FormatOptions) ([]byte, []diag.Diagnostic) {
 	l := &diag.List{}
 	docs := parseYAML(file, src, l)
@@ -33,7 +34,17 @@ func Format(file string, src []byte, o FormatOptions) ([]byte, []diag.Diagnostic
 		return nil, l.Sorted()
 	}
 	if len(docs) != 1 || docs[0].Kind() != yamlx.Mapping {
-		return nil, []diag.Diagnostic{{Code: "RP001", Pos: diag.Pos{File: file, Line: 1, Column: 1}, Message: "expected a spec, one YAML mapping", Hint: "a spec starts with: relplan: v1"}}
+		found := "a file that is no YAML mapping"
+		switch {
+		case len(docs) == 0:
+			found = "an empty file"
+		case len(docs) > 1:
+			found = fmt.Sprintf("%d YAML documents", len(docs))
+		}
+		return nil, noSpec(diag.Pos{File: file, Line: 1, Column: 1}, found)
+	}
+	if kind := filekind.Of(docs[0]); kind != filekind.Spec {
+		return nil, noSpec(docs[0].Pos(), kind.String())
 	}
 	want := treeText(docs[0])
 	for _, reindent := range []bool{true, false} {
@@ -47,6 +58,10 @@ func Format(file string, src []byte, o FormatOptions) ([]byte, []diag.Diagnostic
 		}
 	}
 	return src, nil // a layout that this formatter does not understand stays as it is
+}
+
+func noSpec(at diag.Pos, found string) []diag.Diagnostic {
+	return []diag.Diagnostic{{Code: "RP001", Pos: at, Message: "expected a spec, found " + found, Expected: "a spec", Found: found, Hint: "a spec starts with `relplan: v1` and has `system:`"}}
 }
 
 func reread(file, src string) (string, bool) {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/relplan/relplan/internal/diag"
+	"github.com/relplan/relplan/internal/filekind"
 	"github.com/relplan/relplan/internal/yamlx"
 )
 
@@ -110,7 +111,7 @@ func TestFormatAnyIndent(t *testing.T) {
 			src = edit(t, src)
 		}
 		l := &diag.List{}
-		if docs := yamlx.Parse("x", []byte(src), yamlx.Limits{}, l); l.HasErrors() || len(docs) != 1 || docs[0].Kind() != yamlx.Mapping {
+		if docs := yamlx.Parse("x", []byte(src), yamlx.Limits{}, l); l.HasErrors() || len(docs) != 1 || filekind.Of(docs[0]) != filekind.Spec {
 			return
 		}
 		same(t, src)

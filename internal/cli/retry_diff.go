@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,7 +58,8 @@ func newRetryDiff(f *factory) *cobra.Command {
 hop, the product along every path of a plan, and the findings that are new or gone.
 Written for the comment on a pull request (-o markdown).
 
-Exit 1 when attempts or a worst time grew, or an error or warning is new.`,
+Exit 1 when attempts or a worst time grew, or an error or warning is new; exit 2
+when neither side can be read.`,
 		Example: `  relplan retry diff old/vs.yaml new/vs.yaml
   relplan retry diff base/deploy head/deploy -o markdown`,
 		Args: cobra.ExactArgs(2),
@@ -87,8 +89,14 @@ func runRetryDiff(f *factory, cmd *cobra.Command, o *retryDiffOptions, oldPath, 
 	}
 	d := lint.Compare(old, now, rootOf(oldPath), rootOf(newPath), opt)
 	r := &reports.Report{Command: "retry diff", Title: "Retry settings: what changes", Data: diffDoc(d, old, now)}
-	r.Add(diffBlocks(d)...)
-	r.Add(unreadBlocks(now)...)
+	blind := allUnread(old) && allUnread(now)
+	if blind {
+		r.Add(reports.Paragraph{Text: "nothing is compared: neither side can be read", Mark: reports.Bad})
+		r.Add(unreadBlocks(slices.Concat(old, now))...)
+	} else {
+		r.Add(diffBlocks(d)...)
+		r.Add(unreadBlocks(now)...)
+	}
 	for _, x := range d.New {
 		r.Findings = append(r.Findings, reportFinding(x))
 	}
@@ -102,10 +110,18 @@ func runRetryDiff(f *factory, cmd *cobra.Command, o *retryDiffOptions, oldPath, 
 	if err := f.Emit(r); err != nil {
 		return err
 	}
+	if blind {
+		return exit(exitUsage)
+	}
 	if d.Worse() {
 		return exit(exitFinding)
 	}
 	return nil
+}
+
+// allUnread says that of no file anything is known.
+func allUnread(files []*retryconfig.File) bool {
+	return !slices.ContainsFunc(files, func(x *retryconfig.File) bool { return x.Status != retryconfig.Unread })
 }
 
 // rootOf is the folder that paths are compared below.

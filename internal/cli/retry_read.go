@@ -53,7 +53,8 @@ func newRetryRead(f *factory) *cobra.Command {
 counted, the attempts that start when each hangs, the limit of one attempt and of
 the call, and the worst time. Kinds are recognised by content, folders are walked.
 
-What cannot be read is listed with its reason. Exit 2 when every file was unread.`,
+What cannot be read is listed with its reason, as is a file given by name in which
+no reader finds anything of its own. Exit 2 when every file was unread.`,
 		Example: `  relplan retry read virtual-service.yaml
   relplan retry read deploy/ application.yml -o json
   relplan retry read --kinds`,

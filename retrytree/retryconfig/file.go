@@ -70,6 +70,9 @@ type input struct {
 	flat [][]tree.Prop // of the whole file, for flat files and Spring
 	text []tree.Line   // of text formats
 	syn  syntax
+
+	named bool // asked for by name: the cheap look does not decide
+	known bool // a reader claims something in it, or it holds an object that never retries
 }
 
 // hop adds a hop.

@@ -28,6 +28,21 @@ func Parse(name string, src []byte) *File {
 	return f
 }
 
+// ParseNamed is Parse for a file that somebody asks for by name. There, what Parse
+// skips because no reader finds anything of its own in it is Unread, with the reason.
+func ParseNamed(name string, src []byte) *File {
+	f := &File{Path: name, Source: src}
+	in := &input{file: f, named: true}
+	if in.load(src) {
+		in.dispatch()
+	}
+	f.done()
+	if f.Status == Skipped && !in.known {
+		f.unread(tree.Pos{}, "%s", f.Reason)
+	}
+	return f
+}
+
 // load recognises the syntax and builds the documents. It reports false when the
 // file is skipped or refused.
 func (in *input) load(src []byte) bool {
@@ -40,7 +55,7 @@ func (in *input) load(src []byte) bool {
 	case bytes.IndexByte(src[:min(len(src), 8000)], 0) >= 0:
 		f.Reason = "binary file"
 		return false
-	case !mentions(src):
+	case !in.named && !mentions(src):
 		f.Reason = "nothing in it that a product retries by"
 		return false
 	case len(src) > MaxBytes:
@@ -249,6 +264,7 @@ func (in *input) dispatch() {
 			}
 		}
 		if len(mine) > 0 || r.whole != nil && r.whole(in) {
+			in.known = true
 			for _, d := range in.docs {
 				d.claimed = d.claimed || r.whole != nil && len(mine) == 0
 			}
@@ -274,6 +290,7 @@ func (in *input) unclaimed() {
 	}
 	for _, d := range in.docs {
 		if d.claimed || quietKinds[d.kind] && d.version != "" {
+			in.known = true
 			continue
 		}
 		in.unclaimedDoc(d)

@@ -24,10 +24,11 @@ type WalkOptions struct {
 // ReadPaths reads files and folders. Folders are walked: hidden folders (but .github and
 // the like), dependencies and build results are left out, as are the files that
 // .gitignore and .relplanignore name, and links are not followed. Files come in the
-// order of their paths, each argument after the other, no file twice.
+// order of their paths, each argument after the other, no file twice. A file that paths
+// names itself, and standard input, is read as ParseNamed does.
 func ReadPaths(ctx context.Context, paths []string, o WalkOptions) ([]*File, error) {
 	var names []string
-	seen := map[string]bool{}
+	seen, given := map[string]bool{}, map[string]bool{}
 	for _, p := range paths {
 		if p == "-" {
 			names = append(names, p)
@@ -42,6 +43,8 @@ func ReadPaths(ctx context.Context, paths []string, o WalkOptions) ([]*File, err
 			if list, err = walkFolder(ctx, p); err != nil {
 				return nil, err
 			}
+		} else {
+			given[filepath.Clean(p)] = true
 		}
 		for _, n := range list {
 			if key := filepath.Clean(n); !seen[key] {
@@ -50,11 +53,11 @@ func ReadPaths(ctx context.Context, paths []string, o WalkOptions) ([]*File, err
 			}
 		}
 	}
-	files, err := readAll(ctx, names, o)
+	files, err := readAll(ctx, names, given, o)
 	if err != nil {
 		return nil, err
 	}
-	more, err := readAll(ctx, namedByPlans(files, seen), o)
+	more, err := readAll(ctx, namedByPlans(files, seen), nil, o)
 	return append(files, more...), err
 }
 
@@ -77,7 +80,7 @@ func namedByPlans(files []*File, seen map[string]bool) []string {
 	return out
 }
 
-func readAll(ctx context.Context, names []string, o WalkOptions) ([]*File, error) {
+func readAll(ctx context.Context, names []string, given map[string]bool, o WalkOptions) ([]*File, error) {
 	out, errs := make([]*File, len(names)), make([]error, len(names))
 	workers := o.Workers
 	if workers <= 0 {
@@ -88,7 +91,7 @@ func readAll(ctx context.Context, names []string, o WalkOptions) ([]*File, error
 	for range min(workers, max(len(names), 1)) {
 		wg.Go(func() {
 			for i := range next {
-				out[i], errs[i] = readOne(names[i], o.In)
+				out[i], errs[i] = readOne(names[i], given[filepath.Clean(names[i])], o.In)
 			}
 		})
 	}
@@ -113,13 +116,13 @@ feed:
 	return out, nil
 }
 
-func readOne(name string, in io.Reader) (*File, error) {
+func readOne(name string, given bool, in io.Reader) (*File, error) {
 	if name == "-" {
 		src, err := io.ReadAll(io.LimitReader(in, MaxBytes+1))
 		if err != nil {
 			return nil, fmt.Errorf("standard input: %w", err)
 		}
-		return Parse("<stdin>", src), nil
+		return ParseNamed("<stdin>", src), nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -130,7 +133,11 @@ func readOne(name string, in io.Reader) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := Parse(name, src)
+	parse := Parse
+	if given {
+		parse = ParseNamed
+	}
+	r := parse(name, src)
 	if len(r.Hops) == 0 && len(r.Facts) == 0 {
 		r.Source = nil // nothing of it is shown: do not hold ten thousand files in memory
 	}
