@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/relplan/relplan/reports"
@@ -51,20 +52,30 @@ func (f *File) Run(ctx context.Context) (*Result, error) {
 	if a.capacity, err = f.capacity(a.retries.horizonSources()); err != nil {
 		return nil, err
 	}
-	if a.storm, err = f.storms(ctx); err != nil {
-		return nil, err
-	}
-	if a.deadlines, err = f.admissions(); err != nil {
-		return nil, err
-	}
-	if a.protocols, err = f.protocols(ctx); err != nil {
-		return nil, err
-	}
-	if a.crossChecks, err = a.check(ctx); err != nil {
+	storm := make(chan error)
+	go func() { // the longest computation, beside the others
+		var err error
+		a.storm, err = f.storms(ctx)
+		storm <- err
+	}()
+	err = a.others(ctx)
+	if err = errors.Join(<-storm, err); err != nil {
 		return nil, err
 	}
 	a.policies = a.judge()
 	return a.result(), nil
+}
+
+// others computes what the storms do not need.
+func (a *answers) others(ctx context.Context) (err error) {
+	if a.deadlines, err = a.file.admissions(); err != nil {
+		return err
+	}
+	if a.protocols, err = a.file.protocols(ctx); err != nil {
+		return err
+	}
+	a.crossChecks, err = a.check(ctx)
+	return err
 }
 
 func (a *answers) result() *Result {
