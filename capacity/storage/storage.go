@@ -15,6 +15,7 @@ package storage
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Engine names a storage engine.
@@ -229,6 +230,10 @@ type Input struct {
 	Archive *ArchiveOptions
 }
 
+// maxMean bounds the length of one value, in bytes: longer ones belong into a
+// store of files, and the replay of page splits would not end.
+const maxMean = 1 << 20
+
 // Estimate returns the size of Rows rows in the engine.
 //
 // Errors name the column or option at fault: an unknown type, a missing mean
@@ -242,6 +247,13 @@ func Estimate(in Input) (Size, error) {
 	}
 	if in.Engine.Relational() && in.Table == nil {
 		return Size{}, fmt.Errorf("engine %s needs a table: columns or a CREATE TABLE file", in.Engine)
+	}
+	if in.Table != nil {
+		for _, c := range in.Table.Columns {
+			if c.Mean > maxMean || slices.ContainsFunc(c.Args, func(n int) bool { return n > maxMean }) {
+				return Size{}, fmt.Errorf("column %q: a value of more than %d bytes is not sized", c.Name, maxMean)
+			}
+		}
 	}
 	var s Size
 	var err error

@@ -112,8 +112,8 @@ func runCheck(f *factory, o *checkOptions, cmd *cobra.Command, args []string) er
 // validate checks the values of flags; given says whether one was on the command
 // line.
 func (o *checkOptions) validate(given func(flag string) bool) error {
-	if o.Workers < 0 {
-		return usagef("--workers %d: a number of threads, 0 for all processors", o.Workers)
+	if o.Workers < 0 || o.Workers > 256 {
+		return usagef("--workers %d: a number of threads up to 256, 0 for all processors", o.Workers)
 	}
 	if o.Random < 0 {
 		return usagef("--random %d: a number of histories above zero", o.Random)

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -113,11 +114,7 @@ func (f *File) readDDL(s *Store) (*storage.Table, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(f.Dir, path)
 	}
-	info, err := os.Stat(path)
-	if err == nil && info.Size() > maxDDL {
-		return nil, diag.New(s.DDL.Pos, "%s has more than %d bytes", s.DDL.V, maxDDL)
-	}
-	src, err := os.ReadFile(path)
+	src, err := readUpTo(path, maxDDL)
 	if err != nil {
 		var pe *os.PathError
 		if errors.As(err, &pe) {
@@ -246,4 +243,19 @@ func (s *Store) life() (l storage.Life, policy bool) {
 		return l, false
 	}
 	return l, true
+}
+
+// readUpTo reads a file of at most max bytes, also where its size is not known
+// beforehand, as for a pipe.
+func readUpTo(path string, max int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, max+1))
+	if err == nil && int64(len(src)) > max {
+		err = fmt.Errorf("it has more than %d bytes", max)
+	}
+	return src, err
 }
