@@ -6,7 +6,6 @@ import (
 
 	"github.com/relplan/relplan/internal/diag"
 	"github.com/relplan/relplan/reports"
-	"github.com/relplan/relplan/retrytree"
 )
 
 // PolicyDoc is one limit with the value it is held against. Limit and Value are
@@ -28,8 +27,8 @@ func (a *answers) judge() []PolicyDoc {
 		out = append(out, PolicyDoc{policy, limit, value, pass, text})
 	}
 	if p.MaxAttempts.Set && len(a.file.Nodes) > 0 {
-		pass := a.retries.top.Cmp(retrytree.NewCount(p.MaxAttempts.V)) <= 0
-		add("max_attempts", p.MaxAttempts.V, a.retries.doc.Worst.Attempts, pass, fmt.Sprintf("%s attempts at worst, at most %d allowed", a.retries.top, p.MaxAttempts.V))
+		d := a.file.attemptsPolicy(a.retries)
+		add(d.Policy, d.Limit, d.Value, d.Pass, d.Text)
 	}
 	if p.Windows.V != "report" && len(a.capacity.windows) > 0 {
 		n := countIf(a.capacity.windows, func(i int) bool { return !a.capacity.windows[i].Covered })

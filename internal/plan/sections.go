@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -316,9 +315,4 @@ func (d *decoder) policies(f *File, n *yamlx.Node) {
 			p.MaxUnknown = Value[float64]{V: float64(c.V), Set: c.Set, Pos: c.Pos}
 		}),
 	)
-}
-
-// describe names a thing with its place, for messages outside the decoder.
-func describe(what, name string, pos diag.Pos) string {
-	return fmt.Sprintf("%s '%s' (%s)", what, name, pos)
 }

@@ -33,6 +33,13 @@ type AttemptsPolicyDoc struct {
 	Text   string `json:"text"`
 }
 
+// attemptsPolicy holds the worst case against max_attempts.
+func (f *File) attemptsPolicy(res *retriesResult) AttemptsPolicyDoc {
+	limit := f.Policies.MaxAttempts.V
+	return AttemptsPolicyDoc{Policy: "max_attempts", Limit: limit, Value: res.doc.Worst.Attempts, Pass: res.top.Cmp(retrytree.NewCount(limit)) <= 0,
+		Text: fmt.Sprintf("%s attempts at worst, at most %d allowed", res.top, limit)}
+}
+
 // Answer is the report of a verb that asks one section of a plan; Failed means
 // exit 1.
 type Answer struct {
@@ -61,8 +68,7 @@ func (f *File) RetryTree(o TreeOptions) (*Answer, error) {
 	doc := RetryTreeDocument{Schema: "relplan.dev/retry-tree/v1", Plan: f.Name, RetriesDoc: res.doc, Policies: []AttemptsPolicyDoc{}}
 	out := &Answer{Report: &reports.Report{Command: "retry tree", Title: "Retry tree of " + f.Name}}
 	if p := f.Policies.MaxAttempts; p.Set {
-		pd := AttemptsPolicyDoc{Policy: "max_attempts", Limit: p.V, Value: res.doc.Worst.Attempts, Pass: res.top.Cmp(retrytree.NewCount(p.V)) <= 0,
-			Text: fmt.Sprintf("%s attempts at worst, at most %d allowed", res.top, p.V)}
+		pd := f.attemptsPolicy(res)
 		doc.Policies = append(doc.Policies, pd)
 		out.Failed = !pd.Pass
 		c := reports.Case{Suite: "retry tree", Name: pd.Policy, Status: reports.Passed, Message: pd.Text}

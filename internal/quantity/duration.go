@@ -145,11 +145,6 @@ func rateUnit(name string) (time.Duration, bool) {
 	return durationUnit(name)
 }
 
-// PerSecond makes a Rate of whole events per second.
-func PerSecond(n int64) Rate {
-	return Rate{events: new(big.Rat).SetInt64(n), per: time.Second, text: big.NewInt(n).String() + "/s"}
-}
-
 // PerSecond is the rate in events per second.
 func (r Rate) PerSecond() float64 {
 	if r.events == nil {
