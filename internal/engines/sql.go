@@ -86,6 +86,7 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	c.User = u.User.Username()
 	c.Passwd, _ = u.User.Password()
 	c.ParseTime, c.InterpolateParams, c.MultiStatements = true, true, false
+	c.ClientFoundRows = true // an update of a row to the values it has counts, as everywhere else
 	c.Timeout = 5 * time.Second
 	c.Logger = &mysql.NopLogger{}
 	return c, nil
@@ -196,6 +197,8 @@ func Classify(err error) Failure {
 		return map[uint16]Failure{1062: Duplicate, 1586: Duplicate, 1213: Deadlock, 1020: Serialization, 1205: LockTimeout, 3572: LockTimeout}[my.Number]
 	case errors.As(err, &lite):
 		switch code := lite.Code(); {
+		case code == 517: // SQLITE_BUSY_SNAPSHOT: another connection has written since this one has read
+			return Serialization
 		case code == 2067 || code == 1555: // SQLITE_CONSTRAINT_UNIQUE, _PRIMARYKEY
 			return Duplicate
 		case code&0xff == 5 || code&0xff == 6: // SQLITE_BUSY, SQLITE_LOCKED

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/relplan/relplan/specs/ast"
 )
@@ -16,6 +17,16 @@ type scope struct {
 	run   Value
 	ops   map[*ast.OpVar]int // operations bound by a quantifier
 	world *world
+}
+
+// newScope has no names yet.
+func newScope(w *world) *scope { return &scope{vars: map[*ast.Var]Value{}, world: w} }
+
+// clone is a copy whose names can change apart.
+func (s *scope) clone() *scope {
+	c := *s
+	c.vars = maps.Clone(s.vars)
+	return &c
 }
 
 // world is shared by the workers of one replay.

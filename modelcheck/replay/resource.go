@@ -88,6 +88,12 @@ type ending struct {
 	failure engines.Failure // of an error
 	err     error           // the engine's own words
 	value   Value           // what `as:` binds
+	// committed: the step has ended its transaction.
+	committed bool
+	// Of a script: the names that its steps have bound, and the step at which it
+	// was left before its end (a jump, or a verb that took a branch).
+	binds map[*ast.Var]Value
+	left  *ast.Step
 }
 
 // errUnsupported means that an engine has no way to do what the spec says: the
