@@ -19,15 +19,15 @@ func (o *Outcome) because(h *History, raw *modelcheck.History, property int) []s
 	for i := range h.Steps {
 		s := &h.Steps[i]
 		switch {
-		case s.note.Event == "crash":
+		case s.note.What == Crash:
 			o.crashReason(h, i, add)
 		case s.Fault == "stall" && s.Kind == "fault":
 			add("%s at step %d", s.Text, s.N)
 		case s.Fault != "" && s.note.World != "":
 			add("%s did not hear the answer of step %d (%s)", s.Actor, s.N, s.note.World)
-		case s.note.Event != "" && s.Fault != "":
+		case s.note.What != Nothing && s.Fault != "":
 			add("%s at step %d", s.Text, s.N)
-		case s.note.Event == "late request":
+		case s.note.What == LateRequest:
 			add("%s at step %d, after its caller had given up on it", s.Text, s.N)
 		}
 		o.readReason(h, i, add)
@@ -177,7 +177,7 @@ func (o *Outcome) staleReason(h *History, i int, add func(string, ...any)) {
 	}
 	for j := i + 1; j < len(h.Steps); j++ {
 		w := &h.Steps[j]
-		if w.Actor == s.Actor && (w.note.Start || w.Then == "the run ends" || w.note.Event != "") {
+		if w.Actor == s.Actor && (w.note.Start || w.Then == "the run ends" || w.note.What != Nothing) {
 			return
 		}
 		for _, c := range w.Changed {

@@ -107,5 +107,5 @@ func (p *process) distinct(q *process, other ir.Expr) ir.Expr {
 }
 
 func (p *process) victim(params []ir.Param) *outcome {
-	return &outcome{branch: ast.OnError, params: params, guard: yes, text: "deadlock: it is the victim"}
+	return &outcome{branch: ast.OnError, params: params, guard: yes, text: "deadlock: it is the victim", why: Deadlock}
 }

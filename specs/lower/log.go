@@ -112,7 +112,8 @@ func (l *logStore) retires() {
 	for _, g := range l.groups {
 		body = append(body, when(order(ir.Lt, load(g.next, part), load(l.first, part)), []ir.Stmt{set(g.next, load(l.first, part), part)}, nil)...)
 	}
-	l.lw.event(&event{kind: ir.Expiry, name: "retention", params: []ir.Param{{Local: p, Over: ir.In(l.parts)}},
+	l.lw.event(&event{kind: ir.Expiry, name: "retention", what: LogRetention,
+		of: &about{log: l, partition: part, number: load(l.first, part), duration: l.q.Keeps}, params: []ir.Param{{Local: p, Over: ir.In(l.parts)}},
 		guard: order(ir.Lt, load(l.first, part), load(l.length, part)), body: body,
 		text: []any{l.name + " removes a message that is older than " + l.q.Keeps.Name + ": ", logText{l, part, load(l.first, part)}}})
 }
@@ -270,7 +271,7 @@ func (em *emitter) fencedSend(pl *plan, l *logStore, s *ast.Step) {
 	if b := s.Branches[ast.OnRefused]; b != nil && !b.Implicit {
 		branch = ast.OnRefused
 	}
-	pl.outcomes = append(pl.outcomes, &outcome{branch: branch, guard: old, pure: true, text: "refused: a newer epoch has written"})
+	pl.outcomes = append(pl.outcomes, &outcome{branch: branch, guard: old, pure: true, text: "refused: a newer epoch has written", why: Fenced})
 }
 
 func (em *emitter) partitionKey(l *logStore, s *ast.Step) value {
@@ -320,7 +321,7 @@ func (em *emitter) commitOffsetPlan(n *node) plan {
 	}
 	if !isFalse(refuse) {
 		done.guard = not(refuse)
-		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnError, guard: refuse, pure: true, text: "refused: the partition has another owner, or the offset is lower"})
+		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnError, guard: refuse, pure: true, text: "refused: the partition has another owner, or the offset is lower", why: Fenced})
 	}
 	return pl
 }
@@ -388,7 +389,7 @@ func (t *logTrigger) start() {
 	t.run(&begin{
 		kind: ir.Delivery, params: []ir.Param{{Local: p, Over: ir.In(l.parts)}},
 		guard: and(order(ir.Lt, pos, load(l.length, part)), t.g.owns(part, use(t.p.self))),
-		text:  []any{"fetches a message of " + l.name + " ", logText{l, part, pos}},
+		text:  []any{"fetches a message of " + l.name + " ", logText{l, part, pos}}, of: &about{log: l, partition: part, number: pos},
 		bind: func(em *emitter) []ir.Stmt {
 			var out []ir.Stmt
 			at := &ir.Local{Name: "position"}
@@ -472,7 +473,7 @@ func (l *logStore) events() {
 			if l.q.ResetLatest {
 				to = load(l.length, use(p))
 			}
-			l.lw.event(&event{kind: ir.Fault, name: "offset_reset", fault: f, params: []ir.Param{{Local: p, Over: ir.In(l.parts)}},
+			l.lw.event(&event{kind: ir.Fault, name: "offset_reset", what: OffsetReset, of: &about{log: l, partition: use(p), number: to, process: g.p}, fault: f, params: []ir.Param{{Local: p, Over: ir.In(l.parts)}},
 				guard: differ(load(g.committed, use(p)), to),
 				body:  []ir.Stmt{set(g.committed, to, use(p)), set(g.next, to, use(p))}, text: []any{"the offset of " + l.name + " is reset"}})
 		}
@@ -488,7 +489,7 @@ func (g *group) rebalance(l *logStore, f *budget) {
 	for m := 0; m < g.members; m++ {
 		p := &ir.Local{Name: "partition"}
 		part := use(p)
-		l.lw.event(&event{kind: ir.Fault, name: "rebalance", fault: f, params: []ir.Param{{Local: p, Over: ir.In(l.parts)}},
+		l.lw.event(&event{kind: ir.Fault, name: "rebalance", what: Rebalance, of: &about{log: l, partition: part, process: g.p, me: num(m)}, fault: f, params: []ir.Param{{Local: p, Over: ir.In(l.parts)}},
 			guard: differ(load(g.owner, part), num(m)), body: []ir.Stmt{set(g.owner, num(m), part), set(g.next, l.from(g, part), part)},
 			text: []any{fmt.Sprintf("the group moves a partition of %s to %s", l.name, g.memberName(m))}})
 	}

@@ -427,7 +427,7 @@ func (em *emitter) ackPlan(n *node) plan {
 	if t.q.q.RefuseStale {
 		stale := t.stale(em)
 		pl.outcomes[0].guard = not(stale)
-		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnError, guard: stale, pure: true, text: "refused: it was acked already"})
+		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnError, guard: stale, pure: true, text: "refused: it was acked already", why: StaleAck})
 	}
 	return pl
 }

@@ -111,7 +111,7 @@ func (t *messageTrigger) start() {
 	guard := and(q.waiting(m), q.mayTake(m))
 	t.run(&begin{
 		kind: ir.Delivery, params: q.params(ls), guard: guard,
-		text: []any{"receives a message of " + q.name + " ", messageText{q, m}},
+		text: []any{"receives a message of " + q.name + " ", messageText{q, m}}, of: &about{queue: q, message: m},
 		bind: func(em *emitter) []ir.Stmt {
 			var out []ir.Stmt
 			v := q.value(m)
@@ -373,7 +373,7 @@ func (q *queue) environment() {
 		body := append(q.back(m), q.sweep()...)
 		lw.event(&event{
 			kind: ir.Fault, name: "redelivery", fault: f, params: q.params(ls), guard: guard, body: body,
-			text: []any{q.name + " delivers again ", messageText{q, m}},
+			text: []any{q.name + " delivers again ", messageText{q, m}}, what: Redelivery, of: &about{queue: q, message: m},
 		})
 	}
 	if !q.expires {
@@ -406,5 +406,6 @@ func (t *messageTrigger) lapses() {
 		params: []ir.Param{{Local: w, Over: ir.In(p.set)}},
 		guard:  same(load(t.held, use(w)), num(held)), body: body,
 		text: []any{q.name + " makes the message of ", workerText{p, use(w)}, " available again"},
+		what: VisibilityEnds, of: &about{resource: q.r, fields: map[string]value{"op": p.shown(t.as(), use(w)).field("op"), "id": p.shown(t.as(), use(w)).field("id")}, process: p, me: use(w), duration: q.q.Visibility},
 	})
 }
