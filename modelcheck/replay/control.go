@@ -37,6 +37,7 @@ type control struct {
 	repeats int                 // of the request by a hidden retry layer
 	open    *ast.Step           // block whose transaction is open
 	failing bool                // the branch taken is that of an error
+	stopped bool                // by stop, not by coming to its end
 	handed  func(operation Value)
 	replied func(operation Value, class ast.Reply)
 	// rollback undoes the open transaction, commit ends it in the middle of its
@@ -205,7 +206,10 @@ func (c *control) undo() error {
 	return c.rollback(block)
 }
 
-func (c *control) stop() (place, error) { return place{}, c.undo() }
+func (c *control) stop() (place, error) {
+	c.stopped = true
+	return place{}, c.undo()
+}
 
 // fail takes the step's error branch, or its block's.
 func (c *control) fail(s *ast.Step) (place, error) {

@@ -139,15 +139,24 @@ func failed(err error) ending {
 	return ending{branch: ast.OnError, failure: engines.Classify(err), err: err}
 }
 
+// failed is how a statement ends that the engine has refused. SQLite does not
+// wait: it says that it is busy, and the statement can be sent again.
+func (x *sqlSession) failed(err error) ending {
+	e := failed(err)
+	if x.s.kind == engines.SQLite && e.failure == engines.LockTimeout {
+		e.err = fmt.Errorf("%w: %w", errBusy, err)
+	}
+	return x.lostOr(e)
+}
+
 func (x *sqlSession) commit(ctx context.Context, c *call) ending {
 	if x.open == nil { // no statement of the block was executed
 		return ending{done: true, committed: true}
 	}
-	_, err := x.exec(ctx, statement{text: "commit"}, c.fault)
-	x.open = nil
-	if err != nil {
-		return x.lostOr(ending{branch: ast.OnError, failure: engines.Classify(err), err: err})
+	if _, err := x.exec(ctx, statement{text: "commit"}, c.fault); err != nil {
+		return x.failed(err)
 	}
+	x.open = nil
 	return ending{done: true, committed: true}
 }
 
@@ -183,12 +192,18 @@ func (x *sqlSession) selectStep(ctx context.Context, c *call) ending {
 			return failed(err)
 		}
 		_, err = x.exec(ctx, st, c.fault)
-		return x.lostOr(failed(err))
+		return x.failed(err)
+	}
+	if s.Lock && x.s.kind == engines.SQLite && x.open != nil { // the lock is that of the whole file
+		name := x.s.dialect.quote(s.Table.Name)
+		if _, err := x.conn.ExecContext(ctx, fmt.Sprintf("delete from %s where 1 = 0", name)); err != nil {
+			return x.failed(err)
+		}
 	}
 	rows, err := x.read(ctx, c.names, q)
 	switch {
 	case err != nil:
-		return x.lostOr(failed(err))
+		return x.failed(err)
 	case s.Count:
 		return ending{done: true, value: rows[0]["count"]}
 	case len(rows) == 0:
@@ -226,7 +241,7 @@ func (x *sqlSession) write(ctx context.Context, c *call) ending {
 	}
 	for _, m := range marks {
 		if _, err := x.exec(ctx, m, noFault); err != nil {
-			return x.lostOr(failed(err))
+			return x.failed(err)
 		}
 	}
 	return e
@@ -236,7 +251,7 @@ func (x *sqlSession) write(ctx context.Context, c *call) ending {
 // transaction; what the network does, it does to the commit.
 func (x *sqlSession) writeWithJournal(ctx context.Context, c *call, st statement, marks []statement) ending {
 	if _, err := x.conn.ExecContext(ctx, "begin"); err != nil {
-		return x.lostOr(failed(err))
+		return x.failed(err)
 	}
 	e := x.statement(ctx, c.step, st, noFault)
 	if e.done {
@@ -251,7 +266,7 @@ func (x *sqlSession) writeWithJournal(ctx context.Context, c *call, st statement
 		return e
 	}
 	if _, err := x.exec(ctx, statement{text: "commit"}, c.fault); err != nil {
-		return x.lostOr(failed(err))
+		return x.failed(err)
 	}
 	return e
 }
@@ -263,7 +278,7 @@ func (x *sqlSession) statement(ctx context.Context, s *ast.Step, st statement, f
 	case err != nil && failure == engines.Duplicate && s.Branches[ast.IfExists] != nil:
 		return ending{branch: ast.IfExists, failure: failure, err: err}
 	case err != nil:
-		return x.lostOr(failed(err))
+		return x.failed(err)
 	case n == 0 && s.Verb == ast.VerbInsert: // absorbed by `on conflict do nothing`
 		return ending{branch: ast.IfExists, failure: engines.Duplicate}
 	case n == 0 && s.Verb != ast.VerbUpsert:

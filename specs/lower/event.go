@@ -36,6 +36,12 @@ type Event struct {
 	// the transaction of Blocker, if it is known.
 	Waited  bool
 	Blocker *InstanceID
+	// Released is the number of the history's step that ended the wait.
+	Released int
+	// Next is where the run stands afterwards, NextCommit before the commit of
+	// that block; nil: the run has ended, or nobody runs.
+	Next       *ast.Step
+	NextCommit bool
 	// Reads: the step is a select, get or call, and its caller hears the answer.
 	// Read is that: a row as the statement sees it, what stands under the key, a
 	// number (count), a receipt (with the fields that are read later), or nil if
@@ -235,6 +241,9 @@ func (o *Outcome) event(g *glance, s *Step, blocker *InstanceID) Event {
 		e.Process, e.Instance = n.proc.ast, s.self
 	}
 	e.Waited, e.Blocker = s.Waited != "", blocker
+	if e.Process != nil {
+		e.Next, e.NextCommit = o.standing(n.proc, s)
+	}
 	if n.Outcome == nil {
 		return e
 	}
@@ -255,6 +264,17 @@ func (o *Outcome) event(g *glance, s *Step, blocker *InstanceID) Event {
 		o.readBy(g, s, &e)
 	}
 	return e
+}
+
+// standing is the step before which the run stands after s.
+func (o *Outcome) standing(p *process, s *Step) (*ast.Step, bool) {
+	pc := o.Model.Value(s.after, p.pc, s.self)
+	for _, m := range p.nodes {
+		if pc != 0 && m.loc == pc {
+			return m.step, m.kind == commitNode
+		}
+	}
+	return nil, false
 }
 
 // readBy fills in what a read has found: as the statement sees it, or, where

@@ -1,0 +1,457 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/relplan/relplan/internal/engines"
+	"github.com/relplan/relplan/specs/ast"
+	"github.com/relplan/relplan/specs/lower"
+)
+
+// runner acts a history out: it hands the turn to one worker at a time and
+// compares every answer of an engine with what the model says.
+type runner struct {
+	spec      *ast.Spec
+	resources map[*ast.Resource]resource
+	workers   map[lower.InstanceID]*worker
+	waiting   map[int]*pending // by number of the step that was sent early
+	verdict   *Verdict
+}
+
+// deviation ends a schedule: the engine did not do what the model says.
+type deviation struct {
+	answer Answer
+	reason string
+}
+
+func (d *deviation) Error() string { return fmt.Sprintf("%s: %s", d.answer, d.reason) }
+
+func stricter(format string, args ...any) error {
+	return &deviation{Stricter, fmt.Sprintf(format, args...)}
+}
+
+func weaker(format string, args ...any) error {
+	return &deviation{Weaker, fmt.Sprintf(format, args...)}
+}
+
+// play resets the stores and acts out the whole history.
+func (r *runner) play(ctx context.Context, h *lower.History, end *lower.Contents) (*Verdict, error) {
+	r.verdict = &Verdict{Answer: Confirmed}
+	r.workers, r.waiting = map[lower.InstanceID]*worker{}, map[int]*pending{}
+	defer r.abandon()
+	for _, res := range r.resources {
+		if err := res.reset(ctx); err != nil {
+			return r.judged(err, 0)
+		}
+	}
+	for i := range h.Steps {
+		s := &h.Steps[i]
+		if err := r.sendEarly(ctx, h, s.N); err != nil {
+			return r.judged(err, s.N)
+		}
+		said, err := r.act(ctx, s)
+		r.verdict.Steps = append(r.verdict.Steps, StepReport{N: s.N, Actor: s.Actor, Text: s.Text, Engine: said, Agrees: err == nil})
+		if err != nil {
+			return r.judged(err, s.N)
+		}
+	}
+	return r.judged(r.compareEnd(ctx, end), 0)
+}
+
+// judged turns what stopped a schedule into its verdict; an error is a failure
+// of the machinery.
+func (r *runner) judged(err error, at int) (*Verdict, error) {
+	v := r.verdict
+	var d *deviation
+	switch {
+	case err == nil:
+		return v, nil
+	case errors.As(err, &d):
+		v.Answer, v.Reason, v.Step = d.answer, d.reason, at
+	case errors.Is(err, errUnsupported):
+		v.Answer, v.Reason, v.Step = NotRun, err.Error(), at
+	default:
+		return nil, fmt.Errorf("step %d: %w", at, err)
+	}
+	return v, nil
+}
+
+// abandon cuts every worker that is still connected.
+func (r *runner) abandon() {
+	for _, w := range r.workers {
+		w.crash()
+	}
+	for _, p := range r.waiting {
+		<-p.done
+	}
+}
+
+func (r *runner) worker(p *ast.Process, instance int) *worker {
+	id := lower.InstanceID{Of: p, Index: instance}
+	if r.workers[id] == nil {
+		r.workers[id] = newWorker(p, instance, r.resources)
+	}
+	return r.workers[id]
+}
+
+// act carries out one event and says what the engine answered.
+func (r *runner) act(ctx context.Context, s *lower.Step) (string, error) {
+	e := &s.Event
+	switch {
+	case e.Start:
+		return r.start(ctx, e)
+	case e.Step != nil:
+		return r.step(ctx, s)
+	case e.What == lower.Crash:
+		return r.crash(ctx, e)
+	case e.What == lower.AgePasses:
+		if w := r.worker(e.Process, e.Instance); !w.idle() {
+			w.control.names.aged[e.Of.Duration] = true
+		}
+		return "is taken as true by the worker", nil
+	case e.What == lower.TimePasses:
+		return "", nil
+	}
+	res := r.resources[e.Of.Resource]
+	if res == nil {
+		return "", fmt.Errorf("%w: %q", errUnsupported, e.What)
+	}
+	if err := res.happen(ctx, e); err != nil {
+		return "", err
+	}
+	return "done", nil
+}
+
+// patience is how long a trigger may take to be offered: a message comes back
+// only when its ack-wait has ended.
+const patience = 2 * time.Second
+
+func (r *runner) start(ctx context.Context, e *lower.Event) (string, error) {
+	w := r.worker(e.Process, e.Instance)
+	var out *outcome
+	err := eventually(ctx, patience, func() (bool, error) {
+		var err error
+		out, err = w.start(ctx, e)
+		if errors.Is(err, errNothingTaken) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		if out == nil && !errors.Is(err, errUnsupported) && ctx.Err() == nil {
+			return "nothing", stricter("%s does not get what the model gives it: %v", w, err)
+		}
+		return "", err
+	}
+	said := "takes " + printed(out.taken)
+	if as := e.Process.Trigger.As; as != nil && e.Of.Fields != nil && !agrees(e.Of.Fields, out.taken) {
+		return said, weaker("%s takes %s, in the model %s", w, printed(out.taken), printed(e.Of.Fields))
+	}
+	return said, r.compareplace(w, e, out.at)
+}
+
+// compareplace: a run must stand where the model's stands. A local step at
+// which the model stops for a promise is passed by a worker.
+func (r *runner) compareplace(w *worker, e *lower.Event, at place) error {
+	want := standsAt(e)
+	if want.step != nil && !want.commit && want.step.Local() || at == want {
+		return nil
+	}
+	return weaker("%s stands before %s, in the model before %s", w, at, want)
+}
+
+func (r *runner) crash(ctx context.Context, e *lower.Event) (string, error) {
+	w := r.worker(e.Process, e.Instance)
+	if e.Of.Method != nil { // the request stays under way
+		if res, ok := r.resources[e.Of.Resource].(interface {
+			leaveUnderWay(ctx context.Context, w *worker, e *lower.Event) error
+		}); ok {
+			if err := res.leaveUnderWay(ctx, w, e); err != nil {
+				return "", err
+			}
+		} else {
+			return "", fmt.Errorf("%w: a crash that leaves a request of %s under way", errUnsupported, e.Of.Method.Name)
+		}
+	}
+	for res, id := range w.crash() {
+		if db, ok := r.resources[res].(interface {
+			awaitEnd(ctx context.Context, id int64) error
+		}); ok {
+			if err := db.awaitEnd(ctx, id); err != nil {
+				return "", fmt.Errorf("%s notices the crash: %w", res.Name, err)
+			}
+		}
+	}
+	return "its sockets are closed", nil
+}
+
+// faultOf is what the network does in a world of the model.
+func faultOf(w lower.World) fault {
+	switch w {
+	case lower.DoneLost, lower.AnswerLost:
+		return answerLost
+	case lower.NotCommitted, lower.RequestLost, lower.NeverArrives:
+		return requestLost
+	case lower.ArrivesLate:
+		return arrivesLate
+	case lower.Fails:
+		return refused
+	}
+	return noFault
+}
+
+func (r *runner) step(ctx context.Context, s *lower.Step) (string, error) {
+	e := &s.Event
+	w := r.worker(e.Process, e.Instance)
+	if w.idle() {
+		return "", weaker("%s has no run, in the model it stands before %s", w, place{e.Step, e.Commit})
+	}
+	if w.at != (place{e.Step, e.Commit}) {
+		return "", weaker("%s stands before %s, in the model before %s", w, w.at, place{e.Step, e.Commit})
+	}
+	p := r.waiting[s.N]
+	if p == nil {
+		p = r.send(ctx, w, e)
+		if err := r.await(ctx, p); err != nil {
+			return "waits", err
+		}
+	}
+	delete(r.waiting, s.N)
+	out, err := p.result(ctx)
+	if err != nil {
+		return "", err
+	}
+	if errors.Is(out.err, errBusy) {
+		if !p.waited {
+			return "is busy", stricter("%s: the engine is busy where the model goes on: %v", w, out.err)
+		}
+		p = r.send(ctx, w, e) // what it waited for is over
+		if out, err = p.result(ctx); err != nil {
+			return "", err
+		}
+	}
+	return said(e, out), r.compare(w, e, out)
+}
+
+// pending is a step that was sent and not yet answered.
+type pending struct {
+	w      *worker
+	e      *lower.Event
+	done   chan struct{}
+	out    *outcome
+	err    error
+	waited bool // the engine has said that it waits
+}
+
+func (p *pending) result(ctx context.Context) (*outcome, error) {
+	select {
+	case <-p.done:
+		return p.out, p.err
+	case <-time.After(lockPatience):
+		return nil, stricter("%s gets no answer within %s", p.w, lockPatience)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (r *runner) send(ctx context.Context, w *worker, e *lower.Event) *pending {
+	p := &pending{w: w, e: e, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		p.out, p.err = w.step(ctx, e, faultOf(e.World))
+	}()
+	return p
+}
+
+// sendEarly sends the statements that, in the model, wait until step n releases
+// them, and makes sure that the engine makes them wait.
+func (r *runner) sendEarly(ctx context.Context, h *lower.History, n int) error {
+	for i := range h.Steps {
+		s := &h.Steps[i]
+		if !s.Event.Waited || s.Event.Released != n || s.N == n {
+			continue
+		}
+		w := r.worker(s.Event.Process, s.Event.Instance)
+		if w.idle() || w.at != (place{s.Event.Step, s.Event.Commit}) {
+			continue // it gets there by this very step
+		}
+		p := r.send(ctx, w, &s.Event)
+		r.waiting[s.N] = p
+		err := eventually(ctx, lockPatience, func() (bool, error) {
+			select {
+			case <-p.done:
+				if p.err == nil && p.out != nil && errors.Is(p.out.err, errBusy) {
+					p.waited = true
+					return true, nil
+				}
+				return false, weaker("%s: %s does not wait, in the model it waits until step %d", w, s.Text, n)
+			default:
+			}
+			var err error
+			p.waited, err = r.blocked(ctx, w, s.Event.Step)
+			return p.waited, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// blocked asks the engine whether the worker's statement waits for a lock.
+func (r *runner) blocked(ctx context.Context, w *worker, s *ast.Step) (bool, error) {
+	db, ok := r.resources[s.Resource].(interface {
+		blocked(ctx context.Context, id int64) (bool, error)
+	})
+	if !ok {
+		return false, nil
+	}
+	x, ok := w.sessions[s.Resource].(interface{ serverID() int64 })
+	if !ok {
+		return false, nil
+	}
+	return db.blocked(ctx, x.serverID())
+}
+
+// await waits for the answer of a step that the model does not let wait.
+func (r *runner) await(ctx context.Context, p *pending) error {
+	for wait := 20 * time.Millisecond; ; wait = 5 * time.Millisecond {
+		select {
+		case <-p.done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+		held, err := r.blocked(ctx, p.w, p.e.Step)
+		if err != nil {
+			return err
+		}
+		if held {
+			return stricter("%s: %s %s waits for a lock, in the model it does not", p.w, p.e.Step.Verb, p.e.Step.Subject)
+		}
+	}
+}
+
+// said is the engine's answer in words.
+func said(e *lower.Event, out *outcome) string {
+	switch {
+	case out.done && e.Reads:
+		return "reads " + printed(out.value)
+	case out.done:
+		return "done"
+	case out.failure != engines.OtherFailure:
+		return out.failure.String()
+	case out.err != nil:
+		return out.err.Error()
+	}
+	return out.branch.String()
+}
+
+// compare says whether the engine did what the model says.
+func (r *runner) compare(w *worker, e *lower.Event, out *outcome) error {
+	if errors.Is(out.err, errUnsupported) {
+		return out.err
+	}
+	what := fmt.Sprintf("%s: %s %s", w, e.Step.Verb, e.Step.Subject)
+	if e.Commit {
+		what = fmt.Sprintf("%s: commit %s", w, e.Step.Subject)
+	}
+	switch {
+	case e.World.Lost():
+		if out.done || out.branch != ast.OnUnknown {
+			return fmt.Errorf("internal: %s: the fault was not injected: %s", what, said(e, out))
+		}
+	case e.Done && out.done:
+		if e.Reads && !agrees(e.Read, out.value) {
+			return r.otherValue(w, e, what, out)
+		}
+	case e.Done:
+		if out.branch == ast.IfNone && r.snapshotOnly(e.Step) {
+			return r.otherValue(w, e, what, out)
+		}
+		if out.branch == ast.IfNone {
+			return weaker("%s finds nothing, in the model it is done", what)
+		}
+		return stricter("%s is refused: %s", what, said(e, out))
+	case out.done:
+		if r.snapshotOnly(e.Step) {
+			return r.otherValue(w, e, what, out)
+		}
+		return weaker("%s is done, in the model %s", what, predicted(e))
+	case out.branch != e.Branch:
+		if out.branch == ast.OnError {
+			return stricter("%s is refused: %s, in the model %s", what, said(e, out), predicted(e))
+		}
+		return weaker("%s: %s, in the model %s", what, said(e, out), predicted(e))
+	}
+	if f, ok := failureOf(e.Why); ok && !out.done && out.err != nil && out.failure != f {
+		return stricter("%s is refused for another reason: %s, in the model %s", what, said(e, out), predicted(e))
+	}
+	return r.compareplace(w, e, out.at)
+}
+
+// otherValue is a read that does not find what the model reads.
+func (r *runner) otherValue(w *worker, e *lower.Event, what string, out *outcome) error {
+	found := printed(out.value)
+	if !out.done {
+		found = "nothing"
+	}
+	if r.snapshotOnly(e.Step) {
+		return stricter("%s finds %s, as its transaction began; in the model %s", what, found, printed(e.Read))
+	}
+	return weaker("%s finds %s, in the model %s", what, found, printed(e.Read))
+}
+
+// snapshotOnly: SQLite has no isolation below serializable, so a transaction
+// goes on seeing what it saw first.
+func (r *runner) snapshotOnly(s *ast.Step) bool {
+	db, ok := r.resources[s.Resource].(*sqlResource)
+	return ok && db.kind == engines.SQLite && s.Block != nil && s.Resource.SQL.Isolation == ast.ReadCommitted
+}
+
+func predicted(e *lower.Event) string {
+	if e.Done {
+		return "it is done"
+	}
+	if e.Why != lower.NoReason {
+		return fmt.Sprintf("it takes %s (%s)", e.Branch, e.Why)
+	}
+	return "it takes " + e.Branch.String()
+}
+
+// compareEnd compares effects, counted by queries, and the rows of the stores
+// with what the model ends with.
+func (r *runner) compareEnd(ctx context.Context, end *lower.Contents) error {
+	for _, e := range r.spec.Effects {
+		counts, kept := end.Effects[e]
+		if !kept {
+			continue
+		}
+		engine := map[string]int{}
+		for _, res := range r.resources {
+			n, err := res.effects(ctx, e)
+			if err != nil {
+				return err
+			}
+			for op, k := range n {
+				engine[op] += k
+			}
+		}
+		for _, o := range e.Operations {
+			for i := range o.Count {
+				n := counts[lower.OperationID{Of: o, Index: i}]
+				r.verdict.Effects = append(r.verdict.Effects, EffectCount{e.Name, opName(o, i), n, engine[opName(o, i)], stops(e, n)})
+			}
+		}
+	}
+	for _, c := range r.verdict.Effects {
+		if !c.agrees() {
+			return weaker("effect %s of %s: %d on the engine, %d in the model", c.Effect, c.Operation, c.Engine, c.Model)
+		}
+	}
+	return r.compareRows(ctx, end)
+}
