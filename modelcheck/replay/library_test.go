@@ -14,14 +14,36 @@ import (
 
 func TestMain(m *testing.M) { enginetest.Main(m) }
 
-// on lets every database run on one engine.
-func on(kind engines.Kind) func(*ast.Resource) replay.Choice {
+// on lets every database run on one engine, in place in databases that are kept
+// for all tests: making one takes PostgreSQL half a second.
+func on(t testing.TB, kind engines.Kind) func(*ast.Resource) replay.Choice {
+	mine := map[*ast.Resource]string{}
 	return func(r *ast.Resource) replay.Choice {
-		if r.Kind == ast.SQLKind {
+		if r.Kind != ast.SQLKind {
+			return replay.Choice{Kind: replay.DefaultKind(r)}
+		}
+		if kind == engines.SQLite {
 			return replay.Choice{Kind: kind}
 		}
-		return replay.Choice{Kind: replay.DefaultKind(r)}
+		if mine[r] == "" {
+			mine[r] = database(t, kind, len(mine))
+		}
+		return replay.Choice{Kind: kind, DSN: mine[r], InPlace: true}
 	}
+}
+
+var databases = map[engines.Kind][]string{}
+
+// database gives the nth empty database of the engine's private server.
+func database(t testing.TB, kind engines.Kind, n int) string {
+	for len(databases[kind]) <= n {
+		own, err := engines.CreateOwn(context.Background(), enginetest.Need(t, kind).DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		databases[kind] = append(databases[kind], own.DSN)
+	}
+	return databases[kind][n]
 }
 
 func servers(t testing.TB) replay.Servers {
@@ -39,7 +61,7 @@ func TestLibraryHistories(t *testing.T) {
 		for _, v := range s.Variants() {
 			for _, kind := range sqlKinds {
 				t.Run(fmt.Sprintf("%s/%s/%s", name, v.Variant, kind), func(t *testing.T) {
-					runs, err := replay.Replay(context.Background(), v, replay.Options{Choose: on(kind), Servers: servers(t)})
+					runs, err := replay.Replay(context.Background(), v, replay.Options{Choose: on(t, kind), Servers: servers(t)})
 					if err != nil {
 						t.Fatal(err)
 					}

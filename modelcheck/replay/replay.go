@@ -73,7 +73,7 @@ func Replay(ctx context.Context, spec *ast.Spec, o Options) (runs []*Run, err er
 	if o.Promise != "" {
 		schedules = slices.DeleteFunc(schedules, func(s Schedule) bool { return s.Name != o.Promise })
 	} else {
-		good, err := goodRun(spec)
+		good, err := goodRun(ctx, spec)
 		if err != nil {
 			return nil, err
 		}

@@ -6,9 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	mathrand "math/rand/v2"
+	"slices"
 
 	"github.com/relplan/relplan/modelcheck"
-	"github.com/relplan/relplan/modelcheck/ir"
 	"github.com/relplan/relplan/specs/ast"
 	"github.com/relplan/relplan/specs/lower"
 )
@@ -32,69 +32,82 @@ func broken(o *lower.Outcome) []Schedule {
 	return out
 }
 
-// goodWalks and goodSteps bound the search for a run without faults.
+// goodWalks and goodSteps bound the random look at what a spec can achieve.
 const (
 	goodWalks = 40
 	goodSteps = 120
 )
 
-// goodRun is the shortest of some runs without faults that come to rest, or,
-// where a spec never rests, the one in which most effects happen.
-func goodRun(spec *ast.Spec) (*Schedule, error) {
+// goodRun is a run without faults that comes to rest, if the spec ever does,
+// and in which as many effects happen as random runs show to be possible: the
+// one with the fewest changes of worker.
+func goodRun(ctx context.Context, spec *ast.Spec) (*Schedule, error) {
 	calm := *spec
 	calm.Faults = nil
-	o, w, err := walker(&calm)
+	o, err := lower.Check(ctx, &calm, modelcheck.Options{NoHistories: true})
 	if err != nil {
 		return nil, err
 	}
-	var best *modelcheck.Walk
-	var bestEffects int
-	var out *Schedule
+	most, rests, err := achievable(o)
+	if err != nil {
+		return nil, err
+	}
+	next := modelcheck.NewSink(o.Model.Shape().Words)
+	goal := modelcheck.Property{Name: "good run", Kind: modelcheck.Reach, Goal: func(state []uint64) bool {
+		n, idle := o.Total(state)
+		switch {
+		case !idle || n < most || initial(o, state):
+			return false
+		case !rests:
+			return true
+		}
+		next.Reset()
+		o.Model.Expand(state, next)
+		return next.Len() == 0
+	}}
+	res, err := modelcheck.Check(ctx, o.Model, []modelcheck.Property{goal}, modelcheck.Options{Workers: 1})
+	if err != nil {
+		return nil, err
+	}
+	h := res.Properties[0].History
+	if h == nil {
+		return nil, errors.New("no run without faults ends and has an effect")
+	}
+	told := o.Tell(h)
+	return &Schedule{Name: "good run", History: told, End: o.End(told)}, nil
+}
+
+func initial(o *lower.Outcome, state []uint64) (is bool) {
+	o.Model.Initial(func(st []uint64) { is = is || slices.Equal(st, state[:len(st)]) })
+	return is
+}
+
+// achievable draws runs: the most effects at which all are idle, and whether
+// one of them comes to rest with as many.
+func achievable(o *lower.Outcome) (most int, rests bool, err error) {
+	w, err := modelcheck.NewWalker(o.Model, nil)
+	if err != nil {
+		return 0, false, err
+	}
 	for seed := range uint64(goodWalks) {
 		k := w.Walk(goodSteps, chooser(seed+1))
-		if k.Cut {
-			continue
-		}
 		h, _ := w.Replay(k.Start, k.Steps)
 		if h == nil {
-			return nil, errors.New("internal: a walk cannot be repeated")
+			return 0, false, errors.New("internal: a walk cannot be repeated")
 		}
-		told := o.Tell(h)
-		end := o.End(told)
-		n := total(end)
-		better := best == nil || n > bestEffects || n == bestEffects && (k.AtRest && !best.AtRest || k.AtRest == best.AtRest && len(k.Steps) < len(best.Steps))
-		if better {
-			best, bestEffects, out = k, n, &Schedule{Name: "good run", History: told, End: end}
-		}
-	}
-	if out == nil {
-		return nil, errors.New("no run without faults stays within the ranges of the spec")
-	}
-	return out, nil
-}
-
-func total(c *lower.Contents) (n int) {
-	for _, ops := range c.Effects {
-		for _, k := range ops {
-			n += k
+		for i, s := range h.Steps {
+			n, idle := o.Total(s.State)
+			if !idle || n < most {
+				continue
+			}
+			atRest := k.AtRest && i == len(h.Steps)-1
+			if n > most {
+				most, rests = n, atRest
+			}
+			rests = rests || atRest
 		}
 	}
-	return n
-}
-
-// walker draws histories of the model; pools are as large as a check has
-// needed.
-func walker(spec *ast.Spec) (*lower.Outcome, *modelcheck.Walker, error) {
-	lo, err := lower.Lower(spec, lower.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := ir.Compile(lo.Program, ir.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
-	w, err := modelcheck.NewWalker(m, nil)
-	return &lower.Outcome{Lowered: lo, Model: m}, w, err
+	return most, rests, nil
 }
 
 func chooser(seed uint64) modelcheck.Chooser {

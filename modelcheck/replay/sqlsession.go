@@ -206,6 +206,8 @@ func (x *sqlSession) selectStep(ctx context.Context, c *call) ending {
 		return x.failed(err)
 	case s.Count:
 		return ending{done: true, value: rows[0]["count"]}
+	case len(rows) == 0 && s.Branches[ast.IfNone] == nil:
+		return ending{done: true}
 	case len(rows) == 0:
 		return ending{branch: ast.IfNone}
 	}

@@ -59,3 +59,23 @@ func (g *glance) rows(t *table) []Record {
 // Tell puts a history that no promise is about into words and events: a good or
 // a random one.
 func (o *Outcome) Tell(h *modelcheck.History) *History { return o.tell(h) }
+
+// Total is how many effects have happened in a state, and whether nobody runs.
+func (o *Outcome) Total(state []uint64) (effects int, idle bool) {
+	g := o.glance(state)
+	for _, vs := range o.lw.effects {
+		for op, v := range vs {
+			for i := range op.Count {
+				effects += g.eval(load(v, num(i)))
+			}
+		}
+	}
+	for _, p := range o.lw.order {
+		for i := range p.ast.Instances {
+			if o.Model.Value(state, p.pc, i) != 0 {
+				return effects, false
+			}
+		}
+	}
+	return effects, true
+}
