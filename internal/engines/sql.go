@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/url"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -29,8 +28,7 @@ type DB struct {
 	Kind Kind
 	DSN  string
 
-	mu    sync.Mutex
-	conns []net.Conn // open sockets, the newest last; none for SQLite
+	sockets sockets // none for SQLite
 }
 
 // OpenSQL opens a pool; nothing is sent yet.
@@ -46,14 +44,14 @@ func OpenSQL(dsn string) (*DB, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", redact(dsn), err)
 		}
-		c.DialFunc = d.dial
+		c.DialFunc = d.sockets.dial
 		d.DB = stdlib.OpenDB(*c)
 	case MySQL:
 		c, err := mysqlConfig(dsn)
 		if err != nil {
 			return nil, err
 		}
-		c.DialFunc = d.dial
+		c.DialFunc = d.sockets.dial
 		connector, err := mysql.NewConnector(c)
 		if err != nil {
 			return nil, err
@@ -92,31 +90,9 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	return c, nil
 }
 
-// dial connects and remembers the socket, so that Cut can end it without a
-// goodbye.
-func (d *DB) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-	if err == nil {
-		d.mu.Lock()
-		d.conns = append(d.conns, c)
-		d.mu.Unlock()
-	}
-	return c, err
-}
-
 // Cut closes every socket of the pool as a crash would: no rollback, no
 // goodbye is sent. SQLite has no socket; its connections are closed.
-func (d *DB) Cut() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, c := range d.conns {
-		if tcp, ok := c.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0)
-		}
-		_ = c.Close()
-	}
-	d.conns = nil
-}
+func (d *DB) Cut() { d.sockets.cut() }
 
 // versionOf connects, asks for the version and disconnects.
 func versionOf(ctx context.Context, dsn string) (string, error) {
