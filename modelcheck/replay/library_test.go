@@ -79,3 +79,38 @@ func TestLibraryHistories(t *testing.T) {
 		}
 	}
 }
+
+func TestRandomSchedulesOfTheLibrary(t *testing.T) {
+	for _, name := range library.Names() {
+		s, err := library.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range s.Variants() {
+			for _, kind := range sqlKinds {
+				t.Run(fmt.Sprintf("%s/%s/%s", name, v.Variant, kind), func(t *testing.T) {
+					runs, err := replay.Replay(context.Background(), v, replay.Options{Choose: on(t, kind), Servers: servers(t), Random: 20, Seed: 1})
+					if err != nil {
+						t.Fatal(err)
+					}
+					answers := map[replay.Answer]int{}
+					reasons := map[string]int{}
+					for _, r := range runs {
+						answers[r.Answer]++
+						if r.Answer != replay.Confirmed {
+							reasons[r.Reason]++
+						}
+						if r.Answer == replay.Weaker {
+							t.Logf("%s: %s %s", r.History, r.Answer, r.Reason)
+							for _, s := range r.Steps {
+								t.Logf("%3d %-12s %-70s | %s", s.N, s.Actor, s.Text, s.Engine)
+							}
+							t.Errorf("WEAKER")
+						}
+					}
+					t.Log(answers, reasons)
+				})
+			}
+		}
+	}
+}

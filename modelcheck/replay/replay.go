@@ -164,7 +164,7 @@ func repeat(ctx context.Context, st *stage, s Schedule, n int) (*Run, error) {
 }
 
 func (st *stage) play(ctx context.Context, s Schedule) (*Verdict, error) {
-	r := &runner{spec: st.spec, resources: st.resources}
+	r := &runner{spec: st.spec, company: &st.company}
 	return r.play(ctx, s.History, s.End)
 }
 

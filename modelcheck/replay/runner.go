@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/relplan/relplan/internal/engines"
@@ -11,14 +12,21 @@ import (
 	"github.com/relplan/relplan/specs/lower"
 )
 
+// company is what the workers of one replay share: the resources, and database
+// connections that nobody uses at the moment.
+type company struct {
+	resources map[*ast.Resource]resource
+	spare     map[*ast.Resource][]session
+}
+
 // runner acts a history out: it hands the turn to one worker at a time and
 // compares every answer of an engine with what the model says.
 type runner struct {
-	spec      *ast.Spec
-	resources map[*ast.Resource]resource
-	workers   map[lower.InstanceID]*worker
-	waiting   map[int]*pending // by number of the step that was sent early
-	verdict   *Verdict
+	spec *ast.Spec
+	*company
+	workers map[lower.InstanceID]*worker
+	waiting map[int]*pending // by number of the step that was sent early
+	verdict *Verdict
 }
 
 // deviation ends a schedule: the engine did not do what the model says.
@@ -38,10 +46,10 @@ func weaker(format string, args ...any) error {
 }
 
 // play resets the stores and acts out the whole history.
-func (r *runner) play(ctx context.Context, h *lower.History, end *lower.Contents) (*Verdict, error) {
+func (r *runner) play(ctx context.Context, h *lower.History, end *lower.Contents) (v *Verdict, err error) {
 	r.verdict = &Verdict{Answer: Confirmed}
 	r.workers, r.waiting = map[lower.InstanceID]*worker{}, map[int]*pending{}
-	defer r.abandon()
+	defer func() { err = errors.Join(err, r.abandon(ctx)) }()
 	for _, res := range r.resources {
 		if err := res.reset(ctx); err != nil {
 			return r.judged(err, 0)
@@ -79,20 +87,30 @@ func (r *runner) judged(err error, at int) (*Verdict, error) {
 	return v, nil
 }
 
-// abandon cuts every worker that is still connected.
-func (r *runner) abandon() {
+// abandon ends every worker that is still connected. Connections that are in
+// order serve the next schedule.
+func (r *runner) abandon(ctx context.Context) error {
+	busy := map[*worker]bool{}
+	for _, p := range r.waiting {
+		busy[p.w] = true
+	}
+	var errs []error
 	for _, w := range r.workers {
-		w.crash()
+		if !busy[w] {
+			w.release(ctx)
+		}
+		errs = append(errs, r.awaitEnd(ctx, w.crash()))
 	}
 	for _, p := range r.waiting {
 		<-p.done
 	}
+	return errors.Join(errs...)
 }
 
 func (r *runner) worker(p *ast.Process, instance int) *worker {
 	id := lower.InstanceID{Of: p, Index: instance}
 	if r.workers[id] == nil {
-		r.workers[id] = newWorker(p, instance, r.resources)
+		r.workers[id] = newWorker(p, instance, r.company)
 	}
 	return r.workers[id]
 }
@@ -176,16 +194,22 @@ func (r *runner) crash(ctx context.Context, e *lower.Event) (string, error) {
 			return "", fmt.Errorf("%w: a crash that leaves a request of %s under way", errUnsupported, e.Of.Method.Name)
 		}
 	}
-	for res, id := range w.crash() {
+	return "its sockets are closed", r.awaitEnd(ctx, w.crash())
+}
+
+// awaitEnd waits until the engines have noticed that connections are gone, so
+// that what they held is free.
+func (r *runner) awaitEnd(ctx context.Context, connections map[*ast.Resource]int64) error {
+	for res, id := range connections {
 		if db, ok := r.resources[res].(interface {
 			awaitEnd(ctx context.Context, id int64) error
 		}); ok {
 			if err := db.awaitEnd(ctx, id); err != nil {
-				return "", fmt.Errorf("%s notices the crash: %w", res.Name, err)
+				return fmt.Errorf("%s does not notice that a connection is gone: %w", res.Name, err)
 			}
 		}
 	}
-	return "its sockets are closed", nil
+	return nil
 }
 
 // faultOf is what the network does in a world of the model.
@@ -206,14 +230,12 @@ func faultOf(w lower.World) fault {
 func (r *runner) step(ctx context.Context, s *lower.Step) (string, error) {
 	e := &s.Event
 	w := r.worker(e.Process, e.Instance)
-	if w.idle() {
-		return "", weaker("%s has no run, in the model it stands before %s", w, place{e.Step, e.Commit})
-	}
-	if w.at != (place{e.Step, e.Commit}) {
-		return "", weaker("%s stands before %s, in the model before %s", w, w.at, place{e.Step, e.Commit})
-	}
+	connection := w.connection(e.Step.Resource)
 	p := r.waiting[s.N]
 	if p == nil {
+		if w.idle() || w.at != (place{e.Step, e.Commit}) {
+			return "", weaker("%s stands before %s, in the model before %s", w, w.at, place{e.Step, e.Commit})
+		}
 		p = r.send(ctx, w, e)
 		if err := r.await(ctx, p); err != nil {
 			return "waits", err
@@ -230,6 +252,11 @@ func (r *runner) step(ctx context.Context, s *lower.Step) (string, error) {
 		}
 		p = r.send(ctx, w, e) // what it waited for is over
 		if out, err = p.result(ctx); err != nil {
+			return "", err
+		}
+	}
+	if e.World.Lost() {
+		if err := r.awaitEnd(ctx, map[*ast.Resource]int64{e.Step.Resource: connection}); err != nil {
 			return "", err
 		}
 	}
@@ -309,11 +336,7 @@ func (r *runner) blocked(ctx context.Context, w *worker, s *ast.Step) (bool, err
 	if !ok {
 		return false, nil
 	}
-	x, ok := w.sessions[s.Resource].(interface{ serverID() int64 })
-	if !ok {
-		return false, nil
-	}
-	return db.blocked(ctx, x.serverID())
+	return db.blocked(ctx, w.connection(s.Resource))
 }
 
 // await waits for the answer of a step that the model does not let wait.
@@ -400,8 +423,11 @@ func (r *runner) otherValue(w *worker, e *lower.Event, what string, out *outcome
 	if !out.done {
 		found = "nothing"
 	}
-	if r.snapshotOnly(e.Step) {
+	switch {
+	case r.snapshotOnly(e.Step):
 		return stricter("%s finds %s, as its transaction began; in the model %s", what, found, printed(e.Read))
+	case r.numbersAgain(e.Step.Resource):
+		return stricter("%s finds %s: SQLite gives the numbers of a rolled back transaction again; in the model %s", what, found, printed(e.Read))
 	}
 	return weaker("%s finds %s, in the model %s", what, found, printed(e.Read))
 }
@@ -411,6 +437,13 @@ func (r *runner) otherValue(w *worker, e *lower.Event, what string, out *outcome
 func (r *runner) snapshotOnly(s *ast.Step) bool {
 	db, ok := r.resources[s.Resource].(*sqlResource)
 	return ok && db.kind == engines.SQLite && s.Block != nil && s.Resource.SQL.Isolation == ast.ReadCommitted
+}
+
+// numbersAgain: SQLite gives a number of a sequence that was rolled back again,
+// so there are no gaps.
+func (r *runner) numbersAgain(res *ast.Resource) bool {
+	db, ok := r.resources[res].(*sqlResource)
+	return ok && db.kind == engines.SQLite && slices.ContainsFunc(res.SQL.Tables, func(t *ast.Table) bool { return t.Sequence != nil })
 }
 
 func predicted(e *lower.Event) string {

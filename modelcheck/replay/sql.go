@@ -58,9 +58,6 @@ func (s *sqlResource) close(context.Context) error { return s.admin.Close() }
 // reset empties the tables, making them first where they do not exist, and puts
 // in the rows that exist before the first step.
 func (s *sqlResource) reset(ctx context.Context) error {
-	if err := s.disconnectWorkers(ctx); err != nil {
-		return err
-	}
 	if !s.made {
 		if err := s.create(ctx); err != nil {
 			return err
@@ -106,26 +103,21 @@ func (s *sqlResource) create(ctx context.Context) error {
 	return nil
 }
 
+// empty deletes all rows; numbers begin anew where somebody reads them.
 func (s *sqlResource) empty(ctx context.Context) error {
-	names := []string{journalTable}
+	texts := []string{"delete from " + s.dialect.quote(journalTable)}
 	for _, t := range s.r.SQL.Tables {
-		names = append(names, t.Name)
-	}
-	for i, n := range names {
-		names[i] = s.dialect.quote(n)
-	}
-	var texts []string
-	switch s.kind {
-	case engines.Postgres:
-		texts = []string{"truncate " + strings.Join(names, ", ") + " restart identity"}
-	case engines.MySQL:
-		for _, n := range names {
-			texts = append(texts, "truncate table "+n)
+		name := s.dialect.quote(t.Name)
+		switch {
+		case t.Sequence == nil || s.kind == engines.SQLite:
+			texts = append(texts, "delete from "+name)
+		case s.kind == engines.Postgres:
+			texts = append(texts, "truncate "+name+" restart identity")
+		default:
+			texts = append(texts, "truncate table "+name)
 		}
-	default:
-		for _, n := range names {
-			texts = append(texts, "delete from "+n)
-		}
+	}
+	if s.kind == engines.SQLite {
 		texts = append(texts, "delete from sqlite_sequence")
 	}
 	for _, text := range texts {
@@ -134,37 +126,6 @@ func (s *sqlResource) empty(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// disconnectWorkers ends whatever an earlier schedule has left connected.
-func (s *sqlResource) disconnectWorkers(ctx context.Context) error {
-	var query, kill string
-	switch s.kind {
-	case engines.Postgres:
-		_, err := s.admin.ExecContext(ctx, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = '"+workerName+"'")
-		return err
-	case engines.MySQL:
-		query, kill = "select p.id from information_schema.processlist p where p.db = database() and p.id <> connection_id() and p.command <> 'Killed'", "kill %d"
-	default:
-		return nil
-	}
-	rows, err := s.admin.QueryContext(ctx, query)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var ids []int64
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return err
-		}
-		ids = append(ids, id)
-	}
-	for _, id := range ids {
-		_, _ = s.admin.ExecContext(ctx, fmt.Sprintf(kill, id)) // it may have ended by itself
-	}
-	return rows.Err()
 }
 
 // workerName marks the sessions of workers on the server.
@@ -212,18 +173,30 @@ func hostPort(u *url.URL, kind engines.Kind) string {
 
 // blocked asks the engine whether the session waits for a lock.
 func (s *sqlResource) blocked(ctx context.Context, id int64) (bool, error) {
-	var query string
 	switch s.kind {
 	case engines.Postgres:
-		query = "select count(*) from pg_stat_activity where pid = $1 and state = 'active' and cardinality(pg_blocking_pids(pid)) > 0"
+		var n int
+		err := s.admin.QueryRowContext(ctx, "select count(*) from pg_stat_activity where pid = $1 and state = 'active' and cardinality(pg_blocking_pids(pid)) > 0", id).Scan(&n)
+		return n > 0, err
 	case engines.MySQL:
-		query = "select count(*) from information_schema.innodb_trx where trx_mysql_thread_id = ? and trx_state = 'LOCK WAIT'"
-	default:
-		return false, nil // SQLite answers at once that it is busy
+		// The tables of information_schema are a copy that is not renewed while it
+		// is read often; the monitor is always fresh.
+		var kind, name, status string
+		err := s.admin.QueryRowContext(ctx, "show engine innodb status").Scan(&kind, &name, &status)
+		return innodbWaits(status, id), err
 	}
-	var n int
-	err := s.admin.QueryRowContext(ctx, query, id).Scan(&n)
-	return n > 0, err
+	return false, nil // SQLite answers at once that it is busy
+}
+
+// innodbWaits finds the transaction of a connection in the InnoDB monitor's
+// text and says whether it waits for a lock.
+func innodbWaits(status string, id int64) bool {
+	for _, trx := range strings.Split(status, "---TRANSACTION ")[1:] {
+		if strings.Contains(trx, fmt.Sprintf("thread id %d,", id)) && strings.Contains(trx, "\nLOCK WAIT ") {
+			return true
+		}
+	}
+	return false
 }
 
 // awaitEnd waits until the engine has noticed that the session's connection is

@@ -59,7 +59,7 @@ func (x *sqlSession) serverID() int64 { return x.id }
 // cut closes the socket without a goodbye.
 func (x *sqlSession) cut() {
 	x.db.Cut()
-	_ = x.conn.Close()
+	x.drop()
 	_ = x.db.Close()
 	if x.proxy != nil {
 		_ = x.proxy.Close()
@@ -264,7 +264,13 @@ func (x *sqlSession) writeWithJournal(ctx context.Context, c *call, st statement
 		}
 	}
 	if !e.done {
-		_ = x.rollback(ctx)
+		if c.fault == answerLost || c.fault == requestLost {
+			_, err := x.exec(ctx, statement{text: "rollback"}, c.fault)
+			return x.failed(err)
+		}
+		if err := x.rollback(ctx); err != nil {
+			return x.failed(err)
+		}
 		return e
 	}
 	if _, err := x.exec(ctx, statement{text: "commit"}, c.fault); err != nil {
@@ -308,8 +314,8 @@ var errNoAnswer = fmt.Errorf("%w: no answer", sql.ErrConnDone)
 func (x *sqlSession) execWithoutAnswer(ctx context.Context, st statement, f fault) error {
 	if x.proxy == nil {
 		if f == answerLost {
-			if _, err := x.conn.ExecContext(ctx, st.text, st.args...); err != nil {
-				return err
+			if _, err := x.conn.ExecContext(ctx, st.text, st.args...); engines.Classify(err) == engines.LockTimeout {
+				return err // it was not done, and can be sent again
 			}
 		} else if x.open != nil {
 			_, _ = x.conn.ExecContext(ctx, "rollback")

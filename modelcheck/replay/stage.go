@@ -28,10 +28,10 @@ type Servers func(ctx context.Context, kind engines.Kind) (dsn string, err error
 // stage is everything a spec needs, set up on engines: a database, prefix or
 // ledger of its own per resource.
 type stage struct {
-	spec      *ast.Spec
-	resources map[*ast.Resource]resource
-	bindings  []binding
-	undo      []func(context.Context) error
+	spec *ast.Spec
+	company
+	bindings []binding
+	undo     []func(context.Context) error
 }
 
 // DefaultKind is the engine of a resource that nobody has chosen one for.
@@ -52,7 +52,7 @@ func DefaultKind(r *ast.Resource) engines.Kind {
 // setUp prepares every resource; the error is an *engines.Unavailable where an
 // engine is missing. The stage must be closed also after an error.
 func setUp(ctx context.Context, spec *ast.Spec, choose func(*ast.Resource) Choice, servers Servers) (*stage, error) {
-	st := &stage{spec: spec, resources: map[*ast.Resource]resource{}}
+	st := &stage{spec: spec, company: company{map[*ast.Resource]resource{}, map[*ast.Resource][]session{}}}
 	for _, r := range spec.Resources {
 		if r.Kind == ast.ClockKind {
 			continue
@@ -104,6 +104,11 @@ func (st *stage) bind(ctx context.Context, r *ast.Resource, c Choice, servers Se
 func (st *stage) close() error {
 	ctx := context.Background() // also after Ctrl-C
 	var errs []error
+	for _, list := range st.spare {
+		for _, s := range list {
+			s.cut()
+		}
+	}
 	for i := len(st.undo) - 1; i >= 0; i-- {
 		errs = append(errs, st.undo[i](ctx))
 	}

@@ -14,20 +14,20 @@ import (
 // worker is one instance of a process of the spec: a program that holds names,
 // connections and at most one run.
 type worker struct {
-	process   *ast.Process
-	instance  int
-	resources map[*ast.Resource]resource
-	sessions  map[*ast.Resource]session
-	world     *world
-	runs      int // begun so far, to name them
+	process  *ast.Process
+	instance int
+	*company
+	sessions map[*ast.Resource]session
+	world    *world
+	runs     int // begun so far, to name them
 
 	control *control // of the run; nil while idle
 	at      place
 	handed  []Value // operations handed to a human
 }
 
-func newWorker(p *ast.Process, instance int, resources map[*ast.Resource]resource) *worker {
-	return &worker{process: p, instance: instance, resources: resources, sessions: map[*ast.Resource]session{},
+func newWorker(p *ast.Process, instance int, c *company) *worker {
+	return &worker{process: p, instance: instance, company: c, sessions: map[*ast.Resource]session{},
 		world: &world{prefix: instanceName(p, instance)}}
 }
 
@@ -40,12 +40,27 @@ func (w *worker) session(ctx context.Context, r *ast.Resource) (session, error) 
 	if res == nil {
 		return nil, fmt.Errorf("internal: no engine for %s", r.Name)
 	}
+	if n := len(w.spare[r]); n > 0 {
+		w.sessions[r] = w.spare[r][n-1]
+		w.spare[r] = w.spare[r][:n-1]
+		return w.sessions[r], nil
+	}
 	s, err := res.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	w.sessions[r] = s
 	return s, nil
+}
+
+// release hands over the connections that the next schedule can use.
+func (w *worker) release(ctx context.Context) {
+	for r, s := range w.sessions {
+		if _, ok := s.(transactional); ok && s.end(ctx) == nil {
+			w.spare[r] = append(w.spare[r], s)
+			delete(w.sessions, r)
+		}
+	}
 }
 
 // outcome is what a worker tells after an event: how its step ended and where
@@ -245,13 +260,21 @@ func (w *worker) private(ctx context.Context, s *ast.Step) ending {
 	return w.do(ctx, &call{step: s, names: w.control.names, event: &lower.Event{}})
 }
 
+// connection is what a database calls the worker's connection, 0 without one.
+func (w *worker) connection(r *ast.Resource) int64 {
+	if db, ok := w.sessions[r].(interface{ serverID() int64 }); ok {
+		return db.serverID()
+	}
+	return 0
+}
+
 // crash ends the worker at once: sockets are closed without a goodbye, names
 // are gone. It gives the server's names of its database connections.
 func (w *worker) crash() (connections map[*ast.Resource]int64) {
 	connections = map[*ast.Resource]int64{}
 	for r, s := range w.sessions {
-		if db, ok := s.(interface{ serverID() int64 }); ok {
-			connections[r] = db.serverID()
+		if id := w.connection(r); id != 0 {
+			connections[r] = id
 		}
 		s.cut()
 	}
