@@ -54,6 +54,7 @@ func verbs(f *factory) []*cobra.Command {
 		newCheck(f),
 		newDeadline(f),
 		newFmt(f),
+		newReplay(f),
 		newRetry(f),
 		newSchema(f),
 		newShow(f),

@@ -26,6 +26,9 @@ type Options struct {
 	// Random draws that many schedules from Seed instead of replaying histories.
 	Random int
 	Seed   uint64
+	// Saved histories are acted out instead of those that a check finds; nil: the
+	// check's.
+	Saved []Saved
 }
 
 // Run is the replay of one history on one choice of engines.
@@ -69,15 +72,9 @@ func Replay(ctx context.Context, spec *ast.Spec, o Options) (runs []*Run, err er
 	if o.Random > 0 {
 		return replayRandom(ctx, st, checked, o)
 	}
-	schedules := broken(checked)
-	if o.Promise != "" {
-		schedules = slices.DeleteFunc(schedules, func(s Schedule) bool { return s.Name != o.Promise })
-	} else {
-		good, err := goodRun(ctx, spec)
-		if err != nil {
-			return nil, err
-		}
-		schedules = append([]Schedule{*good}, schedules...)
+	schedules, err := schedulesOf(ctx, spec, checked, o)
+	if err != nil {
+		return nil, err
 	}
 	for _, s := range schedules {
 		run, err := repeat(ctx, st, s, max(1, o.Repeat))
@@ -87,6 +84,23 @@ func Replay(ctx context.Context, spec *ast.Spec, o Options) (runs []*Run, err er
 		runs = append(runs, run)
 	}
 	return runs, nil
+}
+
+// schedulesOf are the saved histories, or those that the check has found with a
+// good run before them.
+func schedulesOf(ctx context.Context, spec *ast.Spec, checked *lower.Outcome, o Options) ([]Schedule, error) {
+	if o.Saved != nil {
+		return savedSchedules(checked, spec, o.Saved)
+	}
+	found := broken(checked)
+	if o.Promise != "" {
+		return slices.DeleteFunc(found, func(s Schedule) bool { return s.Name != o.Promise }), nil
+	}
+	good, err := goodRun(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return append([]Schedule{*good}, found...), nil
 }
 
 func describe(spec *ast.Spec) string {
