@@ -134,7 +134,6 @@ func Lower(spec *ast.Spec, opts Options) (*Lowered, error) {
 // build runs the passes in order: what is read, then stores, then processes,
 // then actions, then properties.
 func (lw *lowering) build() {
-	lw.refuse()
 	lw.findReads()
 	lw.makeBudgets()
 	for i, a := range lw.spec.Processes {
