@@ -19,6 +19,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/relplan/relplan/internal/diag"
@@ -254,6 +255,14 @@ func (lw *lowering) capacity(name string, derived int) int {
 // problem reports what has no meaning.
 func (lw *lowering) problem(p diag.Pos, format string, args ...any) {
 	lw.errs.Errorf(p, "RP090", format, args...)
+}
+
+// noteOnce is note for what is found in several places.
+func (lw *lowering) noteOnce(format string, args ...any) {
+	n := fmt.Sprintf(format, args...)
+	if !slices.Contains(lw.out.Notes, n) {
+		lw.out.Notes = append(lw.out.Notes, n)
+	}
 }
 
 func (lw *lowering) note(format string, args ...any) {
