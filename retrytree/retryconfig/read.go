@@ -268,11 +268,15 @@ func (in *input) dispatch() {
 			for _, d := range in.docs {
 				d.claimed = d.claimed || r.whole != nil && len(mine) == 0
 			}
+			in.scope = r.refusal
 			r.read(in, mine)
 		}
 		if in.file.Status == Unread {
 			return
 		}
+	}
+	if _, _, rank := settingsRank(in.file.Path); rank > 0 {
+		in.file.settings, _ = in.layers()
 	}
 	in.unclaimed()
 }
@@ -280,6 +284,9 @@ func (in *input) dispatch() {
 // unclaimed reports retry words that no reader understood.
 func (in *input) unclaimed() {
 	f := in.file
+	if in.under != nil {
+		return // the words that no reader knows stand below, too, or were seen there
+	}
 	if len(in.docs) == 0 && len(f.Hops) == 0 {
 		f.Reason = "no retry configuration of a known product"
 		in.unmodelledWord("a setting that no reader knows: state its values, or report the product")
