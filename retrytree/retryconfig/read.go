@@ -79,8 +79,16 @@ func (in *input) load(src []byte) bool {
 // mentions is the cheap look at a file that has nothing to do with retries: it must
 // let everything through that some reader claims.
 func mentions(src []byte) bool {
+	for _, w := range commonHints {
+		if bytes.Contains(src, w) {
+			return true
+		}
+	}
 	return hint.Match(src)
 }
+
+// commonHints are words that hint takes, too: most files have one of them.
+var commonHints = [][]byte{[]byte("kind"), []byte("retr"), []byte("Retr"), []byte("timeout")}
 
 var hint = regexp.MustCompile(`(?i)relplan|retr[iy]|attempt|hedg|redeliver|redrive|max_?deliver|delivery-limit|deliver|backoff|kind|services?:|proxy_pass|reverse_proxy|` +
 	`[a-z]+_pass|upstream|AWS::|States|backend|listen|producer|Route|virtual_?hosts|consumer|AttemptTimeout|TotalRequestTimeout|jobs:|apiVersion|bootstrap|acks|queue|durable|ack_|timeout`)
