@@ -92,7 +92,7 @@ func (q *queue) replays() {
 		fields := q.fieldValues(m)
 		delete(fields, "deliveries")
 		body := to.store(nil, fields)
-		body = append(body, ir.Drop{Pool: q.pool, Slot: m[0]})
+		body = append(append(body, q.leaves(m)...), q.sweep()...)
 		q.lw.event(&event{kind: ir.Fault, name: "operator_replay", what: OperatorReplay, of: &about{queue: q, message: m, to: to.r}, fault: f, params: q.params(ls),
 			guard: and(q.waiting(m), q.inWindow(q.operation(m))), body: body,
 			text: []any{"an operator replays ", messageText{q, m}, " from " + q.name + " to " + to.name}})

@@ -156,8 +156,10 @@ type Subject struct {
 	Instance int
 	// Partition and Number (a position) of a log, from 0; -1 without.
 	Partition, Number int
-	Duration          *ast.Duration // what has run out
-	To                *ast.Resource // where a message goes
+	// Rest are the further messages of a batch, in the order of their turns.
+	Rest     []Record
+	Duration *ast.Duration // what has run out
+	To       *ast.Resource // where a message goes
 }
 
 // about is a Subject before it is read in a state.
@@ -167,6 +169,7 @@ type about struct {
 	at        ir.Expr
 	queue     *queue
 	message   message
+	rest      []message
 	method    *ast.Method
 	fields    map[string]value
 	operation *ast.Operation
@@ -203,6 +206,10 @@ func (g *glance) subject(a *about) Subject {
 	if q := a.queue; q != nil {
 		s.Resource = q.r
 		s.Fields, _ = g.plain(q.value(a.message)).(Record)
+		for _, m := range a.rest {
+			r, _ := g.plain(q.value(m)).(Record)
+			s.Rest = append(s.Rest, r)
+		}
 	}
 	if a.operation != nil {
 		s.Operation = &OperationID{a.operation, g.eval(a.op)}

@@ -218,6 +218,9 @@ func (o *Outcome) then(s *Step, after []uint64) string {
 	if pc == 0 {
 		return "the run ends"
 	}
+	if text := o.nextInBatch(s, after); text != "" {
+		return text
+	}
 	next := n.proc.first
 	if n.node != nil {
 		next = n.node.next
@@ -241,6 +244,26 @@ func (o *Outcome) then(s *Step, after []uint64) string {
 		}
 	}
 	return ""
+}
+
+// nextInBatch names the message that a run goes on with, "" if it has none.
+func (o *Outcome) nextInBatch(s *Step, after []uint64) string {
+	t, ok := s.note.proc.trigger.(*messageTrigger)
+	if !ok || t.batch == nil || s.note.Start {
+		return ""
+	}
+	turn := o.Model.Value(after, t.batch.turn, s.self)
+	if turn <= o.Model.Value(s.before, t.batch.turn, s.self) {
+		return ""
+	}
+	g := o.glance(s.before)
+	out := ""
+	g.eachMessage(t.q, func(m message) {
+		if g.eval(load(t.batch.place, m.with(num(s.self))...)) == turn {
+			out = "goes on with " + g.message(t.q, m)
+		}
+	})
+	return out
 }
 
 // waited says whom the step waited for since the instance's last step, in words
@@ -395,25 +418,35 @@ func (o *Outcome) contents(state []uint64) map[string][]string {
 // messages lists the waiting and acked messages of a queue.
 func (g *glance) messages(q *queue) []string {
 	var out []string
-	var walk func(m message, d int)
-	walk = func(m message, d int) {
-		if d < len(q.over) {
-			for i := 0; i < g.size(q.over[d]); i++ {
-				if g.inUse(q.over[d], i) {
-					walk(append(m[:len(m):len(m)], num(i)), d+1)
-				}
-			}
-			return
-		}
+	g.eachMessage(q, func(m message) {
 		state := "waiting"
 		if !g.holds(q.waiting(m)) {
 			state = "held"
+			if q.moved != nil && g.holds(load(q.moved, m...)) {
+				return // a run still has it, the queue has not
+			}
 			if q.acked != nil && g.holds(load(q.acked, m...)) {
 				state = "acked"
 			}
 		}
 		out = append(out, g.message(q, m)+" "+state)
+	})
+	return out
+}
+
+// eachMessage visits the stored messages of a queue.
+func (g *glance) eachMessage(q *queue, visit func(m message)) {
+	var walk func(m message, d int)
+	walk = func(m message, d int) {
+		if d == len(q.over) {
+			visit(m)
+			return
+		}
+		for i := 0; i < g.size(q.over[d]); i++ {
+			if g.inUse(q.over[d], i) {
+				walk(append(m[:len(m):len(m)], num(i)), d+1)
+			}
+		}
 	}
 	walk(nil, 0)
-	return out
 }

@@ -223,8 +223,14 @@ func (l *logStore) value(part, pos ir.Expr) value {
 			ls = append(ls, leaf{"." + c.name + pt.key, pt.typ, load(c.vars[i], part, pos)})
 		}
 	}
+	if l.lw.mentions(l.r, "offset") {
+		ls = append(ls, leaf{offsetKey(l.r), l.lw.positionType(l.r), pos})
+	}
 	return newValue(ls...)
 }
+
+// offsetKey is the leaf of m.offset.
+func offsetKey(r *ast.Resource) string { return ".offset/n:" + r.Name }
 
 // appendPlan is send: LOG. The partition follows from the field that the log is
 // partitioned by; without one, any.
@@ -334,7 +340,11 @@ func (t *logTrigger) upTo(em *emitter, s *ast.Step) ir.Expr {
 		part := load(t.part, em.me)
 		busy := and(not(same(use(w), em.me)), t.p.running(use(w)), same(load(t.part, use(w)), part), same(t.g.memberOf(use(w)), t.g.memberOf(em.me)))
 		least := ir.Best{Local: w, Over: ir.In(t.p.set), Where: busy, Of: load(t.pos, use(w))}
-		return pick(same(least, none), load(t.g.next, part), least)
+		done := load(t.g.next, part)
+		if t.until != nil { // the rest of its own batch is not done
+			done = pick(order(ir.Lt, load(t.pos, em.me), load(t.until, em.me)), sum(ir.Add, load(t.pos, em.me), num(1)), done)
+		}
+		return pick(or(same(least, none), order(ir.Lt, done, least)), done, least)
 	}
 	if s.UpToExpr != nil {
 		v := em.pure(s.UpToExpr)
@@ -394,10 +404,11 @@ func (t *logTrigger) start() {
 			var out []ir.Stmt
 			at := &ir.Local{Name: "position"}
 			out = append(out, ir.Let{Local: at, Value: pos})
-			em.bind(t.tr.As, em.p.onlyRead(t.tr.As, l.value(part, use(at))), &out)
+			fetched, last := t.fetched(em, use(at), part)
+			out = append(out, fetched...)
+			em.bind(t.tr.As, em.p.onlyRead(t.tr.As, l.lw.lastKnown(l.r, l.value(part, use(at)), last)), &out)
 			out = append(out, set(t.part, part, em.me), set(t.pos, use(at), em.me))
-			out = append(out, t.counts(part, use(at))...)
-			return append(out, t.fetched(em, use(at), part)...)
+			return append(out, t.counts(part, use(at))...)
 		},
 	})
 }
@@ -414,16 +425,17 @@ func (t *logTrigger) counts(part, pos ir.Expr) []ir.Stmt {
 }
 
 // fetched moves the next position behind what the run has taken: one message,
-// or as many as there are, up to the size of a batch.
-func (t *logTrigger) fetched(em *emitter, at, part ir.Expr) []ir.Stmt {
+// or as many as there are, up to the size of a batch. last says that the first
+// of them is the last.
+func (t *logTrigger) fetched(em *emitter, at, part ir.Expr) (stmts []ir.Stmt, last ir.Expr) {
 	if t.until == nil {
-		return []ir.Stmt{set(t.g.next, sum(ir.Add, at, num(1)), part)}
+		return []ir.Stmt{set(t.g.next, sum(ir.Add, at, num(1)), part)}, yes
 	}
 	l := &ir.Local{Name: "fetched"}
 	all := sum(ir.Add, at, num(t.tr.Batch))
 	length := load(t.l.length, part)
 	return []ir.Stmt{ir.Let{Local: l, Value: pick(order(ir.Lt, length, all), length, all)},
-		set(t.g.next, use(l), part), set(t.until, sum(ir.Sub, use(l), num(1)), em.me)}
+		set(t.g.next, use(l), part), set(t.until, sum(ir.Sub, use(l), num(1)), em.me)}, same(use(l), sum(ir.Add, at, num(1)))
 }
 
 // nextOfBatch starts the steps anew with the next message.
@@ -432,10 +444,12 @@ func (t *logTrigger) nextOfBatch(em *emitter) []ir.Stmt {
 	out := []ir.Stmt{ir.Let{Local: pos, Value: sum(ir.Add, load(t.pos, em.me), num(1))}}
 	part := load(t.part, em.me)
 	em.env = map[*ast.Var]value{}
-	em.bind(t.tr.As, em.p.onlyRead(t.tr.As, t.l.value(part, use(pos))), &out)
+	last := same(use(pos), load(t.until, em.me))
+	em.bind(t.tr.As, em.p.onlyRead(t.tr.As, t.l.lw.lastKnown(t.l.r, t.l.value(part, use(pos)), last)), &out)
 	out = append(out, set(t.pos, use(pos), em.me))
 	out = append(out, t.counts(part, use(pos))...)
 	em.depth++
+	em.turns++
 	return append(out, em.control(em.p.first)...)
 }
 

@@ -207,6 +207,9 @@ func (lw *lowering) queueEvents(r *ast.Resource) {
 		if f.fault.LosesMemory {
 			body = q.each(func(m message) []ir.Stmt { return q.vanish(m) })
 			body = append(body, q.letGo()...)
+			if q.moved != nil {
+				body = append(body, q.sweep()...)
+			}
 		} else {
 			body = q.allBack()
 		}
@@ -216,7 +219,7 @@ func (lw *lowering) queueEvents(r *ast.Resource) {
 
 func (q *queue) vanish(m message) []ir.Stmt {
 	if q.pool != nil {
-		return []ir.Stmt{ir.Drop{Pool: q.pool, Slot: m[0]}}
+		return q.leaves(m)
 	}
 	return []ir.Stmt{set(q.avail, num(0), m...), set(q.acked, yes, m...)}
 }
