@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/relplan/relplan/modelcheck/ir"
 	"github.com/relplan/relplan/specs/ast"
@@ -30,6 +31,8 @@ type emitter struct {
 	// lostScript is the script whose answer is lost: when it ends, the run takes
 	// the branch for "no answer".
 	lostScript *node
+	// handed are the gets of the script that is running or has just run.
+	handed []*ast.Step
 	// failing is set while a branch is taken because of an error or a lost
 	// answer: a run that then stops has not come to its end.
 	failing bool
@@ -125,6 +128,7 @@ func (em *emitter) again() *emitter {
 func (em *emitter) arm() *emitter {
 	c := *em
 	c.env = maps.Clone(em.env)
+	c.handed = slices.Clone(em.handed)
 	c.depth++
 	return &c
 }
@@ -231,7 +235,7 @@ func (em *emitter) listEnd() []ir.Stmt {
 
 // settle stops at a location: live names are stored, the others forgotten.
 func (em *emitter) settle(n *node) []ir.Stmt {
-	var out []ir.Stmt
+	out := em.handOut(n)
 	for _, s := range em.p.slots {
 		if s.ir == nil {
 			continue

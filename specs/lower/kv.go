@@ -399,7 +399,23 @@ func (em *emitter) getInline(s *ast.Step) []ir.Stmt {
 	if s.As != nil {
 		em.env[s.As] = newValue(ls...)
 	}
+	if s.Block != nil && s.Block.Verb == ast.VerbScript {
+		em.handed = append(em.handed, s)
+		return out
+	}
 	return append(out, em.lw.monitors.got(em, s, newValue(ls...))...)
+}
+
+// handOut judges what the gets of a script bound and the run still reads at n: a
+// script that looks at an entry and drops it has answered nothing.
+func (em *emitter) handOut(n *node) []ir.Stmt {
+	var out []ir.Stmt
+	for _, s := range em.handed {
+		if s.As != nil && slices.ContainsFunc(em.p.byVar[s.As], func(l *slot) bool { return n.live[l.id] }) {
+			out = append(out, em.lw.monitors.got(em, s, em.env[s.As])...)
+		}
+	}
+	return out
 }
 
 // scratch makes the variables for getInline.

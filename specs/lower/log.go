@@ -393,12 +393,24 @@ func (t *logTrigger) start() {
 			var out []ir.Stmt
 			at := &ir.Local{Name: "position"}
 			out = append(out, ir.Let{Local: at, Value: pos})
-			em.bind(t.tr.As, em.p.onlyRead(t.tr.As, l.value(part, use(at))), &out)
+			out = append(out, t.fetched(em, use(at), part)...)
 			out = append(out, set(t.part, part, em.me), set(t.pos, use(at), em.me))
-			out = append(out, t.counts(part, use(at))...)
-			return append(out, t.fetched(em, use(at), part)...)
+			em.bind(t.tr.As, em.p.onlyRead(t.tr.As, t.message(em, part, use(at))), &out)
+			return append(out, t.counts(part, use(at))...)
 		},
 	})
+}
+
+// message is what the run has in hand: the message at a position, where that is,
+// and whether it is the last of its batch.
+func (t *logTrigger) message(em *emitter, part, at ir.Expr) value {
+	last := yes
+	if t.until != nil {
+		last = same(at, load(t.until, em.me))
+	}
+	return t.l.value(part, at).with(
+		leaf{".last/b", ir.Type{Kind: ir.Bool}, last},
+		leaf{".offset/n:" + t.l.name, t.p.lw.positionType(t.l.r), at})
 }
 
 // counts the delivery where a possibility asks.
@@ -431,7 +443,7 @@ func (t *logTrigger) nextOfBatch(em *emitter) []ir.Stmt {
 	out := []ir.Stmt{ir.Let{Local: pos, Value: sum(ir.Add, load(t.pos, em.me), num(1))}}
 	part := load(t.part, em.me)
 	em.env = map[*ast.Var]value{}
-	em.bind(t.tr.As, em.p.onlyRead(t.tr.As, t.l.value(part, use(pos))), &out)
+	em.bind(t.tr.As, em.p.onlyRead(t.tr.As, t.message(em, part, use(pos))), &out)
 	out = append(out, set(t.pos, use(pos), em.me))
 	out = append(out, t.counts(part, use(pos))...)
 	em.depth++

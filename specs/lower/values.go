@@ -330,6 +330,10 @@ func (lw *lowering) flattenAlt(a *ast.Alt, prefix string, opt bool, out map[stri
 		if n := lw.deliveriesCounted(a.Resource); n > 0 {
 			put(".deliveries/i", ir.Type{Kind: ir.Range, Lo: 0, Hi: n})
 		}
+		if a.Resource.Kind == ast.LogKind {
+			put(".last/b", ir.Type{Kind: ir.Bool})
+			put(".offset/n:"+a.Resource.Name, lw.positionType(a.Resource))
+		}
 	}
 }
 
