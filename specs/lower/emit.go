@@ -31,8 +31,7 @@ type emitter struct {
 	// lostScript is the script whose answer is lost: when it ends, the run takes
 	// the branch for "no answer".
 	lostScript *node
-	// handed are the gets of the script that is running or has just run.
-	handed []*ast.Step
+	gets       []get // of this action, not judged yet
 	// failing is set while a branch is taken because of an error or a lost
 	// answer: a run that then stops has not come to its end.
 	failing bool
@@ -128,7 +127,7 @@ func (em *emitter) again() *emitter {
 func (em *emitter) arm() *emitter {
 	c := *em
 	c.env = maps.Clone(em.env)
-	c.handed = slices.Clone(em.handed)
+	c.gets = slices.Clone(em.gets)
 	c.depth++
 	return &c
 }
@@ -235,7 +234,7 @@ func (em *emitter) listEnd() []ir.Stmt {
 
 // settle stops at a location: live names are stored, the others forgotten.
 func (em *emitter) settle(n *node) []ir.Stmt {
-	out := em.handOut(n)
+	out := em.answered(n)
 	for _, s := range em.p.slots {
 		if s.ir == nil {
 			continue
@@ -270,7 +269,7 @@ func (em *emitter) clearFresh() []ir.Stmt {
 // endRun ends the run: what it held is given back (R9). completed says that
 // the run came to its end or stopped, and did not fail.
 func (em *emitter) endRun(completed bool) []ir.Stmt {
-	out := em.rollbackIfOpen()
+	out := append(em.answered(nil), em.rollbackIfOpen()...)
 	if completed {
 		out = append(out, em.p.trigger.ended(em)...)
 	} else {
