@@ -106,6 +106,10 @@ func (p *process) distinct(q *process, other ir.Expr) ir.Expr {
 	return not(same(use(p.self), other))
 }
 
+// deadlockVictim is what a history says of a step whose transaction the database
+// gave up to end a deadlock.
+const deadlockVictim = "deadlock: it is the victim"
+
 func (p *process) victim(params []ir.Param) *outcome {
-	return &outcome{branch: ast.OnError, params: params, guard: yes, text: "deadlock: it is the victim"}
+	return &outcome{branch: ast.OnError, params: params, guard: yes, text: deadlockVictim}
 }
