@@ -23,6 +23,10 @@ func (o *Outcome) because(h *History, raw *modelcheck.History, property int) []s
 			o.crashReason(h, i, add)
 		case s.Fault == "stall" && s.Kind == "fault":
 			add("%s at step %d", s.Text, s.N)
+		case s.note.World != "" && s.note.Outcome.branch == ast.OnError:
+			add("step %d of %s failed (%s) and did nothing", s.N, s.Actor, s.note.World)
+		case s.note.Outcome != nil && s.note.Outcome.text == deadlockVictim:
+			add("%s was the victim of a deadlock at step %d: all of its transaction was rolled back", s.Actor, s.N)
 		case s.Fault != "" && s.note.World != "":
 			add("%s did not hear the answer of step %d (%s)", s.Actor, s.N, s.note.World)
 		case s.note.What != Nothing && s.Fault != "":
@@ -140,6 +144,10 @@ func (o *Outcome) crashReason(h *History, i int, add func(string, ...any)) {
 	}
 	for j := i - 1; j >= 0; j-- {
 		if h.Steps[j].Actor == s.Actor {
+			if next == "" {
+				add("%s crashed at step %d, between two runs: what it had only in memory is gone", s.Actor, s.N)
+				return
+			}
 			add("%s crashed at step %d: after step %d, before it %s", s.Actor, s.N, h.Steps[j].N, next)
 			return
 		}

@@ -139,8 +139,9 @@ consumer/0 insert inbox done
 consumer/0 insert ledger done
 consumer/0 commit shop done
 consumer/0 ack m on_error (injected error) [fails] spends error
-consumer/0 start payments {deliveries: 1, op: payment 1}
 retention ends inbox {op: payment 1} after keep
+operator replay parked {op: payment 1} to payments spends operator_replay
+consumer/0 start payments {deliveries: 0, op: payment 1}
 consumer/0 insert inbox done
 consumer/0 insert ledger done
 consumer/0 commit shop done`},
@@ -161,8 +162,9 @@ by_number/0 select outbox done (none matches) reads none`},
 		{"../library/provider-forgets-the-key", "kept-a-day-retried-three", 1, `
 payer/0 start jobs {deliveries: 0, op: payment 1}
 payer/0 call bank.charge done [done, answer lost] spends response_lost
-payer/0 start jobs {deliveries: 1, op: payment 1}
 key forgotten bank.charge {client_key: payment 1} after keep
+operator replay parked {op: payment 1} to jobs spends operator_replay
+payer/0 start jobs {deliveries: 0, op: payment 1}
 payer/0 call bank.charge done reads {}`},
 		{"../library/two-event-ids", "inbox-alone", 1, `
 consumer/0 start events {id: events 0.0, op: payment 1}
@@ -178,7 +180,9 @@ consumer/0 commit shop done`},
 consumer/0 start events {id: payment 1, op: payment 1} partition 0 number 0
 consumer/0 commit_offset events done
 consumer/0 crash spends crash`},
-		{"../library/cache-fill", "delete-after-write", 1, `
+		{"../library/cache-fill", "delete-after-write", 2, `
+eviction/0 start spends eviction
+eviction/0 remove cache done
 reader/0 start read 1
 reader/0 get cache done (none matches) reads none
 reader/0 select items done reads {k: X, v: 1}

@@ -92,8 +92,8 @@ func (x *method) arg(f *ast.Field) *ast.Field {
 	return nil
 }
 
-// ledgerOwner names the ledger: the provider, or the method where the provider
-// has several that execute.
+// ledgerOwner names the ledger: the provider, or the method where it cancels or
+// the provider has several that execute.
 func (x *method) ledgerOwner() string {
 	n := 0
 	for _, m := range x.pr.p.Methods {
@@ -101,7 +101,7 @@ func (x *method) ledgerOwner() string {
 			n++
 		}
 	}
-	if n > 1 {
+	if n > 1 || x.m.Kind != ast.Execute {
 		return x.pr.r.Name + "." + x.m.Name
 	}
 	return x.pr.r.Name
