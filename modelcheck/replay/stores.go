@@ -13,6 +13,12 @@ func openStore(ctx context.Context, spec *ast.Spec, r *ast.Resource, b binding) 
 	switch {
 	case r.Kind == ast.KVKind && b.Kind == engines.Redis:
 		return openRedis(ctx, spec, r, b)
+	case r.Kind == ast.QueueKind && b.Kind == engines.NATS:
+		return openNATSQueue(ctx, spec, r, b)
 	}
 	return nil, fmt.Errorf("%w: %s on %s", errUnsupported, r.Kind, b.Kind)
 }
+
+// bounded is a resource that has something to say about the boundary of a
+// proof: what of it is the driver's work, not the engine's.
+type bounded interface{ boundary() []string }
