@@ -341,16 +341,16 @@ func (s *natsQueue) connect(context.Context) (session, error) {
 	return x, x.worker.revive()
 }
 
-// initial is a message that exists before the first step; copies of one message
+// firstMessage is a message that exists before the first step; copies of one message
 // share its identity.
-type initial struct {
+type firstMessage struct {
 	rec      Record
 	identity string
 }
 
 // initialMessages are those of starts_with and of initially.
-func initialMessages(spec *ast.Spec, r *ast.Resource) ([]initial, error) {
-	var out []initial
+func initialMessages(spec *ast.Spec, r *ast.Resource) ([]firstMessage, error) {
+	var out []firstMessage
 	if sw := r.Queue.StartsWith; sw != nil {
 		for i := range sw.Per.Count {
 			for k := range sw.Count {
@@ -361,7 +361,7 @@ func initialMessages(spec *ast.Spec, r *ast.Resource) ([]initial, error) {
 				}
 				identity := freshToken()
 				for range max(sw.Copies, 1) {
-					out = append(out, initial{Record{"id": id, "op": op}, identity})
+					out = append(out, firstMessage{Record{"id": id, "op": op}, identity})
 				}
 			}
 		}
@@ -374,7 +374,7 @@ func initialMessages(spec *ast.Spec, r *ast.Resource) ([]initial, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", row.Pos, err)
 		}
-		out = append(out, initial{rec, ""})
+		out = append(out, firstMessage{rec, ""})
 	}
 	return out, nil
 }

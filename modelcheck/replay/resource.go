@@ -15,7 +15,7 @@ type binding struct {
 	Resource string       // its name in the spec
 	Kind     engines.Kind // or kindStub, kindMemory
 	DSN      string       // of the run's own database, server or stub
-	Prefix   string       // of every key, stream and bucket of this run
+	Prefix   string       // of every key, stream and bucket of this run; one for all its resources
 }
 
 // Engines that are part of this program.

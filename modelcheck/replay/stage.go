@@ -28,7 +28,8 @@ type Servers func(ctx context.Context, kind engines.Kind) (dsn string, err error
 // stage is everything a spec needs, set up on engines: a database, prefix or
 // ledger of its own per resource.
 type stage struct {
-	spec *ast.Spec
+	prefix string // of everything made on servers, one for all resources
+	spec   *ast.Spec
 	company
 	bindings []binding
 	undo     []func(context.Context) error
@@ -52,7 +53,7 @@ func DefaultKind(r *ast.Resource) engines.Kind {
 // setUp prepares every resource; the error is an *engines.Unavailable where an
 // engine is missing. The stage must be closed also after an error.
 func setUp(ctx context.Context, spec *ast.Spec, choose func(*ast.Resource) Choice, servers Servers) (*stage, error) {
-	st := &stage{spec: spec, company: company{map[*ast.Resource]resource{}, map[*ast.Resource][]session{}}}
+	st := &stage{spec: spec, prefix: newPrefix(), company: company{map[*ast.Resource]resource{}, map[*ast.Resource][]session{}}}
 	for _, r := range spec.Resources {
 		if r.Kind == ast.ClockKind {
 			continue
@@ -74,7 +75,7 @@ func setUp(ctx context.Context, spec *ast.Spec, choose func(*ast.Resource) Choic
 
 // bind reaches the engine and makes the run's own database where it has them.
 func (st *stage) bind(ctx context.Context, r *ast.Resource, c Choice, servers Servers) (binding, error) {
-	b := binding{Resource: r.Name, Kind: c.Kind, DSN: c.DSN, Prefix: newPrefix()}
+	b := binding{Resource: r.Name, Kind: c.Kind, DSN: c.DSN, Prefix: st.prefix}
 	if c.Kind == kindMemory || c.Kind == kindStub {
 		return b, nil
 	}

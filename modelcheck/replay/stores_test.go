@@ -13,8 +13,6 @@ import (
 	"github.com/relplan/relplan/specs/lower"
 )
 
-func TestMain(m *testing.M) { enginetest.Main(m) }
-
 // rig is a resource of a spec on a real engine, with one process whose steps
 // are carried out one by one, by their labels.
 type rig struct {
