@@ -45,8 +45,11 @@ func openNATSQueue(ctx context.Context, spec *ast.Spec, r *ast.Resource, b bindi
 	if r.Queue.RefuseStale {
 		return nil, fmt.Errorf("%w: JetStream accepts an ack of a message that somebody else has acked (stale_ack: refused)", errUnsupported)
 	}
-	if r.Queue.MaxDeliveries > 0 && (r.Queue.Ordered || r.Queue.OrderBy != nil) {
+	if r.Queue.MaxDeliveries > 0 && ordered(r.Queue) {
 		return nil, fmt.Errorf("%w: JetStream says that the deliveries of a message are used up only when the next one is asked for, which an ordered queue (%s) must not deliver yet", errUnsupported, r.Name)
+	}
+	if ordered(r.Queue) && takesBatches(spec, r) {
+		return nil, fmt.Errorf("%w: JetStream keeps the order of %s only with one message out at a time, not with a batch", errUnsupported, r.Name)
 	}
 	st, err := openNATSStream(ctx, spec, r, b)
 	if err != nil {
@@ -138,12 +141,22 @@ func groupOf(q *ast.Queue, rec Record) string {
 	return "any"
 }
 
-func (s *natsQueue) ordered() bool { return s.q.Ordered || s.q.OrderBy != nil }
+func ordered(q *ast.Queue) bool { return q.Ordered || q.OrderBy != nil }
+
+// takesBatches says whether some process takes several messages at once.
+func takesBatches(spec *ast.Spec, r *ast.Resource) bool {
+	for _, p := range spec.Processes {
+		if p.Trigger.Kind == ast.OnMessage && p.Trigger.Queue == r && p.Trigger.Batch > 1 {
+			return true
+		}
+	}
+	return false
+}
 
 // consumer is what delivers a message.
 func (s *natsQueue) consumer(ctx context.Context, js jetstream.JetStream, m *stored) (jetstream.Consumer, error) {
 	config := jetstream.ConsumerConfig{Durable: "message-" + m.id, FilterSubject: m.subject, AckPolicy: jetstream.AckExplicitPolicy, AckWait: s.wait, MaxDeliver: -1}
-	if s.ordered() {
+	if ordered(s.q) {
 		config.Durable, config.MaxAckPending = "group-"+m.group, 1
 		config.FilterSubject = s.name + "." + m.group + ".*"
 	}

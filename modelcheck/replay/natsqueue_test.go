@@ -451,3 +451,40 @@ func TestNATSQueueLeavesNothingAndTouchesNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestBatchOfMessages(t *testing.T) {
+	g := newRig(t, engines.NATS, "jobs", strings.Replace(queueSpec, "on: {message: jobs, as: m}", "on: {message: jobs, as: m, batch: 2}", 1))
+	a, b := g.worker("worker", 0), g.worker("worker", 1)
+	event := &lower.Event{Start: true, Of: lower.Subject{Fields: g.ofJob(1), Rest: []lower.Record{g.ofJob(0)}}}
+	v, err := a.x.take(g.ctx, a.p.Trigger, a.names, event)
+	first, _ := v.(*Message)
+	if err != nil || first == nil || first.Op != "job-2" || first.Fields["last"] != false {
+		t.Fatalf("took %+v, %v", v, err)
+	}
+	if v := b.take(g.ofJob(0)); v != nil {
+		t.Error("a message of a batch is offered to others")
+	}
+	a.names.vars[a.p.Trigger.As] = first
+	a.done("ack")
+	v, more, err := a.x.(batched).next(g.ctx)
+	second, _ := v.(*Message)
+	if err != nil || !more || second.Op != "job-1" || second.Fields["last"] != true {
+		t.Fatalf("the second is %+v, %v, %v", v, more, err)
+	}
+	if _, more, err := a.x.(batched).next(g.ctx); more || err != nil {
+		t.Errorf("a third: %v, %v", more, err)
+	}
+	if err := a.x.end(g.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if v := b.take(g.ofJob(1)); v != nil {
+		t.Error("an acked message of a batch is offered")
+	}
+	v, err = b.x.take(g.ctx, b.p.Trigger, b.names, event)
+	if v != nil || err != nil {
+		t.Errorf("a batch of which one message is not there: %v, %v", v, err)
+	}
+	if v := b.take(g.ofJob(0)); v == nil {
+		t.Error("a message that was not acked does not come back")
+	}
+}

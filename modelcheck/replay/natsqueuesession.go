@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -26,7 +27,8 @@ type natsQueueSession struct {
 	worker natsWorker
 	seen   map[uint64]*stored // by number; messages never change
 	last   uint64             // the highest number seen
-	held   *delivery          // of this run, not yet acked
+	held   []*delivery        // of this run, neither acked nor given back
+	later  []*delivery        // of a batch: those whose turn has not come
 }
 
 // delivery is what the server needs to hear about a message that was taken.
@@ -36,43 +38,77 @@ type delivery struct {
 	delivered int
 }
 
-// take fetches the message that the model has chosen, if the server offers it.
-func (x *natsQueueSession) take(ctx context.Context, _ *ast.Trigger, _ *scope, e *lower.Event) (Value, error) {
-	if err := x.worker.revive(); err != nil {
+// take fetches the messages that the model has chosen, if the server offers
+// them all: the first is the one that the run starts with.
+func (x *natsQueueSession) take(ctx context.Context, t *ast.Trigger, _ *scope, e *lower.Event) (Value, error) {
+	if err := x.look(ctx); err != nil {
 		return nil, err
+	}
+	wanted := []lower.Record{nil}
+	if e != nil {
+		wanted = append([]lower.Record{e.Of.Fields}, e.Of.Rest...)
+	}
+	for i, of := range wanted {
+		d, err := x.offered(ctx, of)
+		if err != nil {
+			return nil, err
+		}
+		if d == nil {
+			return nil, x.end(ctx)
+		}
+		x.held = append(x.held, d)
+		if i > 0 {
+			x.later = append(x.later, d)
+		}
+	}
+	return x.handed(x.held[0]), nil
+}
+
+// next gives the message of a batch whose turn comes.
+func (x *natsQueueSession) next(context.Context) (Value, bool, error) {
+	if len(x.later) == 0 {
+		return nil, false, nil
+	}
+	d := x.later[0]
+	x.later = x.later[1:]
+	return x.handed(d), true, nil
+}
+
+// handed is a message as its run sees it.
+func (x *natsQueueSession) handed(d *delivery) *Message {
+	m := d.message()
+	m.Fields["deliveries"], m.Fields["last"] = int64(d.delivered), len(x.later) == 0
+	m.Handle = d
+	return m
+}
+
+// look reads what was sent since the last time.
+func (x *natsQueueSession) look(ctx context.Context) error {
+	if err := x.worker.revive(); err != nil {
+		return err
 	}
 	more, err := x.s.all(ctx, x.worker.js, x.last+1)
-	if err != nil {
-		return nil, err
-	}
 	for _, m := range more {
 		x.seen[m.seq] = m
 		x.last = max(x.last, m.seq)
 	}
+	return err
+}
+
+// offered fetches the first message like that which the server delivers now.
+func (x *natsQueueSession) offered(ctx context.Context, of lower.Record) (*delivery, error) {
 	asked := map[string]bool{}
 	for seq := uint64(1); seq <= x.last; seq++ {
 		m := x.seen[seq]
-		if m == nil || m.rec == nil || e != nil && !m.like(e.Of.Fields) || x.s.ordered() && asked[m.group] {
+		if m == nil || m.rec == nil || !m.like(of) || ordered(x.s.q) && asked[m.group] {
 			continue
 		}
 		asked[m.group] = true
-		d, err := x.fetch(ctx, m)
-		if err != nil {
-			return nil, err
-		}
-		if d != nil {
-			return x.taken(d), nil
+		if d, err := x.fetch(ctx, m); d != nil || err != nil {
+			return d, err
 		}
 	}
 	return nil, nil
-}
-
-func (x *natsQueueSession) taken(d *delivery) *Message {
-	x.held = d
-	m := d.message()
-	m.Fields["deliveries"] = int64(d.delivered)
-	m.Handle = d
-	return m
 }
 
 // fetch asks the server once for what the consumer of a message has to deliver.
@@ -106,7 +142,7 @@ func (x *natsQueueSession) fetch(ctx context.Context, m *stored) (*delivery, err
 // ask does not wait; where another message of the same consumer is held, the
 // server would let a request wait for its return all the same.
 func (x *natsQueueSession) ask(c jetstream.Consumer) (jetstream.MessageBatch, error) {
-	if x.s.ordered() {
+	if ordered(x.s.q) {
 		return c.Fetch(1, jetstream.FetchMaxWait(orderedPatience))
 	}
 	return c.FetchNoWait(1)
@@ -202,9 +238,7 @@ func (x *natsQueueSession) answer(ctx context.Context, c *call, d *delivery) end
 				return lostOrFailed(err)
 			}
 		}
-		if x.held != nil && x.held.seq == d.seq {
-			x.held = nil
-		}
+		x.held = slices.DeleteFunc(x.held, func(h *delivery) bool { return h.seq == d.seq })
 		return ending{done: true}
 	})
 }
@@ -267,9 +301,8 @@ func (x *natsQueueSession) usedUp(ctx context.Context, d *delivery) error {
 
 // end gives back what the run has taken and not acked.
 func (x *natsQueueSession) end(ctx context.Context) error {
-	d := x.held
-	x.held = nil
-	if d == nil {
+	held := x.held
+	if x.held, x.later = nil, nil; len(held) == 0 {
 		return nil
 	}
 	if err := x.worker.revive(); err != nil {
@@ -277,7 +310,12 @@ func (x *natsQueueSession) end(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestPatience)
 	defer cancel()
-	return x.tell(ctx, d, "-NAK")
+	for _, d := range held {
+		if err := x.tell(ctx, d, "-NAK"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (x *natsQueueSession) cut() { x.worker.cut() }

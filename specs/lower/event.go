@@ -205,10 +205,9 @@ func (g *glance) subject(a *about) Subject {
 	}
 	if q := a.queue; q != nil {
 		s.Resource = q.r
-		s.Fields, _ = g.plain(q.value(a.message)).(Record)
+		s.Fields = g.identity(q, a.message)
 		for _, m := range a.rest {
-			r, _ := g.plain(q.value(m)).(Record)
-			s.Rest = append(s.Rest, r)
+			s.Rest = append(s.Rest, g.identity(q, m))
 		}
 	}
 	if a.operation != nil {
@@ -231,6 +230,13 @@ func (g *glance) subject(a *about) Subject {
 		s.Fields, _ = g.plain(l.value(a.partition, a.number)).(Record)
 	}
 	return s
+}
+
+// identity is what says which message it is: not how often it was delivered.
+func (g *glance) identity(q *queue, m message) Record {
+	r, _ := g.plain(q.value(m)).(Record)
+	delete(r, "deliveries")
+	return r
 }
 
 func (s *Subject) put(name string, v Value) {
