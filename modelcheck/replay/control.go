@@ -238,6 +238,9 @@ func (c *control) after(s *ast.Step, e ending, want place) (place, error) {
 	if e.left != nil { // a script was left at this step
 		return c.leave(e, want)
 	}
+	if e.stays {
+		return place{step: s}, nil
+	}
 	if e.done {
 		if s.As != nil && s.Verb != ast.VerbTransaction {
 			c.names.vars[s.As] = e.value

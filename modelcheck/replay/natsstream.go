@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -138,16 +137,9 @@ func parseStored(seq uint64, subject string, header nats.Header, data []byte) (*
 		return nil, fmt.Errorf("a message with the subject %q", subject)
 	}
 	m.group, m.id = parts[len(parts)-2], parts[len(parts)-1]
-	for _, e := range header.Values(effectHeader) {
-		words := strings.Fields(e)
-		if len(words) != 3 {
-			return nil, fmt.Errorf("a message with the effect %q", e)
-		}
-		n, err := strconv.Atoi(words[2])
-		if err != nil {
-			return nil, err
-		}
-		m.effects = append(m.effects, mark{words[0], words[1], n})
+	var err error
+	if m.effects, err = parseMarks(header.Values(effectHeader)); err != nil {
+		return nil, err
 	}
 	if m.group == effectsOnly || m.group == placeholders {
 		return m, nil
@@ -167,7 +159,7 @@ func parseStored(seq uint64, subject string, header nats.Header, data []byte) (*
 // setEffects writes the effects of a step into a message.
 func setEffects(m *nats.Msg, marks []mark) {
 	for _, e := range marks {
-		m.Header.Add(effectHeader, fmt.Sprintf("%s %s %d", e.effect, e.op, e.n))
+		m.Header.Add(effectHeader, formatMark(e))
 	}
 }
 

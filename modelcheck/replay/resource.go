@@ -88,6 +88,9 @@ type ending struct {
 	failure engines.Failure // of an error
 	err     error           // the engine's own words
 	value   Value           // what `as:` binds
+	// stays: the service has begun and not finished; the run stays before the step
+	// and sends it again.
+	stays bool
 	// committed: the step has ended its transaction.
 	committed bool
 	// Of a script: the names that its steps have bound, and the step at which it

@@ -15,6 +15,8 @@ func openStore(ctx context.Context, spec *ast.Spec, r *ast.Resource, b binding) 
 		return openRedis(ctx, spec, r, b)
 	case r.Kind == ast.QueueKind && b.Kind == engines.NATS:
 		return openNATSQueue(ctx, spec, r, b)
+	case r.Kind == ast.ProviderKind && b.Kind == kindStub:
+		return openStub(ctx, spec, r, b)
 	}
 	return nil, fmt.Errorf("%w: %s on %s", errUnsupported, r.Kind, b.Kind)
 }
@@ -22,3 +24,7 @@ func openStore(ctx context.Context, spec *ast.Spec, r *ast.Resource, b binding) 
 // bounded is a resource that has something to say about the boundary of a
 // proof: what of it is the driver's work, not the engine's.
 type bounded interface{ boundary() []string }
+
+// served is a resource that this process serves itself: the binding of a
+// worker's process needs its address.
+type served interface{ address() string }
