@@ -17,6 +17,10 @@ func openStore(ctx context.Context, spec *ast.Spec, r *ast.Resource, b binding) 
 		return openNATSQueue(ctx, spec, r, b)
 	case r.Kind == ast.ProviderKind && b.Kind == kindStub:
 		return openStub(ctx, spec, r, b)
+	case r.Kind == ast.KVKind && b.Kind == engines.NATS:
+		return openNATSKV(ctx, spec, r, b)
+	case r.Kind == ast.MemoryKind && b.Kind == kindMemory:
+		return openMemory(spec, r), nil
 	}
 	return nil, fmt.Errorf("%w: %s on %s", errUnsupported, r.Kind, b.Kind)
 }
