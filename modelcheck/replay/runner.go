@@ -26,7 +26,8 @@ type runner struct {
 	spec *ast.Spec
 	*company
 	workers map[lower.InstanceID]*worker
-	waiting map[int]*pending // by number of the step that was sent early
+	waiting map[int]*pending     // by number of the step that was sent early
+	sent    map[*worker]*pending // the last step of each
 	verdict *Verdict
 }
 
@@ -49,7 +50,7 @@ func weaker(format string, args ...any) error {
 // play resets the stores and acts out the whole history.
 func (r *runner) play(ctx context.Context, h *lower.History, end *lower.Contents) (v *Verdict, err error) {
 	r.verdict = &Verdict{Answer: Confirmed}
-	r.workers, r.waiting = map[lower.InstanceID]*worker{}, map[int]*pending{}
+	r.workers, r.waiting, r.sent = map[lower.InstanceID]*worker{}, map[int]*pending{}, map[*worker]*pending{}
 	defer func() { err = errors.Join(err, r.abandon(ctx)) }()
 	for _, res := range r.resources {
 		if err := res.reset(ctx); err != nil {
@@ -89,21 +90,22 @@ func (r *runner) judged(err error, at int) (*Verdict, error) {
 }
 
 // abandon ends every worker that is still connected. Connections that are in
-// order serve the next schedule.
+// order serve the next schedule; one whose statement still waits is cut.
 func (r *runner) abandon(ctx context.Context) error {
-	busy := map[*worker]bool{}
-	for _, p := range r.waiting {
-		busy[p.w] = true
+	ctx = context.WithoutCancel(ctx)
+	for _, w := range r.workers {
+		if p := r.sent[w]; p == nil || p.answered() {
+			w.release(ctx)
+		} else {
+			w.sever()
+		}
 	}
 	var errs []error
 	for _, w := range r.workers {
-		if !busy[w] {
-			w.release(ctx)
+		if p := r.sent[w]; p != nil {
+			<-p.done
 		}
 		errs = append(errs, r.awaitEnd(ctx, w.crash()))
-	}
-	for _, p := range r.waiting {
-		<-p.done
 	}
 	return errors.Join(errs...)
 }
@@ -286,6 +288,15 @@ type pending struct {
 	waited bool // the engine has said that it waits
 }
 
+func (p *pending) answered() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
 func (p *pending) result(ctx context.Context) (*outcome, error) {
 	select {
 	case <-p.done:
@@ -299,6 +310,7 @@ func (p *pending) result(ctx context.Context) (*outcome, error) {
 
 func (r *runner) send(ctx context.Context, w *worker, e *lower.Event) *pending {
 	p := &pending{w: w, e: e, done: make(chan struct{})}
+	r.sent[w] = p
 	go func() {
 		defer close(p.done)
 		p.out, p.err = w.step(ctx, e, faultOf(e.World))

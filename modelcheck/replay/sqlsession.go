@@ -60,9 +60,14 @@ func (x *sqlSession) serverID() int64 { return x.id }
 
 // cut closes the socket without a goodbye.
 func (x *sqlSession) cut() {
-	x.db.Cut()
+	x.sever()
 	x.drop()
 	_ = x.db.Close()
+}
+
+// sever closes the sockets, also while a statement waits for its answer.
+func (x *sqlSession) sever() {
+	x.db.Cut()
 	if x.proxy != nil {
 		_ = x.proxy.Close()
 	}
