@@ -12,8 +12,6 @@ import (
 	"github.com/relplan/relplan/specs/library"
 )
 
-func TestMain(m *testing.M) { enginetest.Main(m) }
-
 // on lets every database run on one engine, in place in databases that are kept
 // for all tests: making one takes PostgreSQL half a second.
 func on(t testing.TB, kind engines.Kind) func(*ast.Resource) replay.Choice {

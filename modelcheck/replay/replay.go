@@ -258,6 +258,12 @@ func (st *stage) boundary(s Schedule, v *Verdict) Boundary {
 			b.Ran = append(b.Ran, r.Name+": "+res.engine())
 		}
 	}
+	for _, res := range st.resources {
+		if d, ok := res.(bounded); ok {
+			b.Injected = append(b.Injected, d.boundary()...)
+		}
+	}
+	slices.Sort(b.Injected)
 	seen := map[string]bool{}
 	add := func(list *[]string, text string) {
 		if !seen[text] {

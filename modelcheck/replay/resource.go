@@ -79,6 +79,7 @@ const (
 	requestLost       // never arrives, the caller hears nothing
 	arrivesLate       // the caller hears nothing, it is carried out later
 	refused           // a definite error before anything is done
+	lockTimeout       // the wait for a lock is given up
 )
 
 // ending is how a step ended.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,7 +26,8 @@ type runner struct {
 	spec *ast.Spec
 	*company
 	workers map[lower.InstanceID]*worker
-	waiting map[int]*pending // by number of the step that was sent early
+	waiting map[int]*pending     // by number of the step that was sent early
+	sent    map[*worker]*pending // the last step of each
 	verdict *Verdict
 }
 
@@ -48,7 +50,7 @@ func weaker(format string, args ...any) error {
 // play resets the stores and acts out the whole history.
 func (r *runner) play(ctx context.Context, h *lower.History, end *lower.Contents) (v *Verdict, err error) {
 	r.verdict = &Verdict{Answer: Confirmed}
-	r.workers, r.waiting = map[lower.InstanceID]*worker{}, map[int]*pending{}
+	r.workers, r.waiting, r.sent = map[lower.InstanceID]*worker{}, map[int]*pending{}, map[*worker]*pending{}
 	defer func() { err = errors.Join(err, r.abandon(ctx)) }()
 	for _, res := range r.resources {
 		if err := res.reset(ctx); err != nil {
@@ -88,21 +90,22 @@ func (r *runner) judged(err error, at int) (*Verdict, error) {
 }
 
 // abandon ends every worker that is still connected. Connections that are in
-// order serve the next schedule.
+// order serve the next schedule; one whose statement still waits is cut.
 func (r *runner) abandon(ctx context.Context) error {
-	busy := map[*worker]bool{}
-	for _, p := range r.waiting {
-		busy[p.w] = true
+	ctx = context.WithoutCancel(ctx)
+	for _, w := range r.workers {
+		if p := r.sent[w]; p == nil || p.answered() {
+			w.release(ctx)
+		} else {
+			w.sever()
+		}
 	}
 	var errs []error
 	for _, w := range r.workers {
-		if !busy[w] {
-			w.release(ctx)
+		if p := r.sent[w]; p != nil {
+			<-p.done
 		}
 		errs = append(errs, r.awaitEnd(ctx, w.crash()))
-	}
-	for _, p := range r.waiting {
-		<-p.done
 	}
 	return errors.Join(errs...)
 }
@@ -165,15 +168,23 @@ func (r *runner) start(ctx context.Context, e *lower.Event) (string, error) {
 		return "", err
 	}
 	said := "takes " + printed(out.taken)
-	if as := e.Process.Trigger.As; as != nil && e.Of.Fields != nil && !agrees(e.Of.Fields, out.taken) {
+	if as := e.Process.Trigger.As; as != nil && e.Of.Fields != nil && !agrees(asTaken(e.Of.Fields), out.taken) {
 		return said, weaker("%s takes %s, in the model %s", w, printed(out.taken), printed(e.Of.Fields))
 	}
-	return said, r.compareplace(w, e, out.at)
+	return said, r.comparePlace(w, e, out.at)
 }
 
-// compareplace: a run must stand where the model's stands. A local step at
+// asTaken is what a run gets of a message as it stood before: taking it counts
+// one more delivery.
+func asTaken(fields lower.Record) lower.Record {
+	out := maps.Clone(fields)
+	delete(out, "deliveries")
+	return out
+}
+
+// comparePlace: a run must stand where the model's stands. A local step at
 // which the model stops for a promise is passed by a worker.
-func (r *runner) compareplace(w *worker, e *lower.Event, at place) error {
+func (r *runner) comparePlace(w *worker, e *lower.Event, at place) error {
 	want := standsAt(e)
 	if want.step != nil && !want.commit && want.step.Local() || at == want {
 		return nil
@@ -223,6 +234,8 @@ func faultOf(w lower.World) fault {
 		return arrivesLate
 	case lower.Fails:
 		return refused
+	case lower.LockTimesOut:
+		return lockTimeout
 	}
 	return noFault
 }
@@ -237,8 +250,10 @@ func (r *runner) step(ctx context.Context, s *lower.Step) (string, error) {
 			return "", weaker("%s stands before %s, in the model before %s", w, w.at, place{e.Step, e.Commit})
 		}
 		p = r.send(ctx, w, e)
-		if err := r.await(ctx, p); err != nil {
-			return "waits", err
+		if e.Why != lower.Deadlock && e.World != lower.LockTimesOut {
+			if err := r.await(ctx, p); err != nil {
+				return "waits", err
+			}
 		}
 	}
 	delete(r.waiting, s.N)
@@ -273,6 +288,15 @@ type pending struct {
 	waited bool // the engine has said that it waits
 }
 
+func (p *pending) answered() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
 func (p *pending) result(ctx context.Context) (*outcome, error) {
 	select {
 	case <-p.done:
@@ -286,6 +310,7 @@ func (p *pending) result(ctx context.Context) (*outcome, error) {
 
 func (r *runner) send(ctx context.Context, w *worker, e *lower.Event) *pending {
 	p := &pending{w: w, e: e, done: make(chan struct{})}
+	r.sent[w] = p
 	go func() {
 		defer close(p.done)
 		p.out, p.err = w.step(ctx, e, faultOf(e.World))
@@ -294,7 +319,8 @@ func (r *runner) send(ctx context.Context, w *worker, e *lower.Event) *pending {
 }
 
 // sendEarly sends the statements that, in the model, wait until step n releases
-// them, and makes sure that the engine makes them wait.
+// them, and makes sure that the engine makes them wait. A deadlock needs the
+// statements of everybody else who waits.
 func (r *runner) sendEarly(ctx context.Context, h *lower.History, n int) error {
 	for i := range h.Steps {
 		s := &h.Steps[i]
@@ -305,27 +331,53 @@ func (r *runner) sendEarly(ctx context.Context, h *lower.History, n int) error {
 		if w.idle() || w.at != (place{s.Event.Step, s.Event.Commit}) {
 			continue // it gets there by this very step
 		}
-		p := r.send(ctx, w, &s.Event)
-		r.waiting[s.N] = p
-		err := eventually(ctx, lockPatience, func() (bool, error) {
-			select {
-			case <-p.done:
-				if p.err == nil && p.out != nil && errors.Is(p.out.err, errBusy) {
-					p.waited = true
-					return true, nil
-				}
-				return false, weaker("%s: %s does not wait, in the model it waits until step %d", w, s.Text, n)
-			default:
-			}
-			var err error
-			p.waited, err = r.blocked(ctx, w, s.Event.Step)
-			return p.waited, err
-		})
-		if err != nil {
+		if err := r.sendWaiting(ctx, w, s.N, &s.Event); err != nil {
+			return err
+		}
+	}
+	e := &h.Steps[n-1].Event
+	if e.Why != lower.Deadlock {
+		return nil
+	}
+	for _, w := range sortedWorkers(r.workers) {
+		if w.idle() || w.at.commit || r.isWaiting(w) || w.at.step.Resource != e.Step.Resource || w == r.worker(e.Process, e.Instance) {
+			continue
+		}
+		// Its answer is not part of the history: no step has this number.
+		if err := r.sendWaiting(ctx, w, -len(r.waiting)-1, &lower.Event{Process: w.process, Instance: w.instance, Step: w.at.step, Waited: true}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r *runner) isWaiting(w *worker) bool {
+	for _, p := range r.waiting {
+		if p.w == w {
+			return true
+		}
+	}
+	return false
+}
+
+// sendWaiting sends a step as number n of the history; it must wait.
+func (r *runner) sendWaiting(ctx context.Context, w *worker, n int, e *lower.Event) error {
+	p := r.send(ctx, w, e)
+	r.waiting[n] = p
+	return eventually(ctx, lockPatience, func() (bool, error) {
+		select {
+		case <-p.done:
+			if p.err == nil && p.out != nil && errors.Is(p.out.err, errBusy) {
+				p.waited = true
+				return true, nil
+			}
+			return false, weaker("%s: %s does not wait for a lock, in the model it does", w, w.at)
+		default:
+		}
+		var err error
+		p.waited, err = r.blocked(ctx, w, e.Step)
+		return p.waited, err
+	})
 }
 
 // blocked asks the engine whether the worker's statement waits for a lock.
@@ -384,6 +436,7 @@ func (r *runner) compare(w *worker, e *lower.Event, out *outcome) error {
 		what = fmt.Sprintf("%s: commit %s", w, e.Step.Subject)
 	}
 	switch {
+	case out.left != nil: // a script that was left half-way: only the place tells
 	case e.World.Lost():
 		if out.done || out.branch != ast.OnUnknown {
 			return fmt.Errorf("internal: %s: the fault was not injected: %s", what, said(e, out))
@@ -401,6 +454,9 @@ func (r *runner) compare(w *worker, e *lower.Event, out *outcome) error {
 		}
 		return stricter("%s is refused: %s", what, said(e, out))
 	case out.done:
+		if e.Why == lower.Deadlock && r.otherVictim() {
+			return stricter("%s is done: the engine has given up the other transaction of the deadlock", what)
+		}
 		if r.snapshotOnly(e.Step) {
 			return r.otherValue(w, e, what, out)
 		}
@@ -414,7 +470,22 @@ func (r *runner) compare(w *worker, e *lower.Event, out *outcome) error {
 	if f, ok := failureOf(e.Why); ok && !out.done && out.err != nil && out.failure != f {
 		return stricter("%s is refused for another reason: %s, in the model %s", what, said(e, out), predicted(e))
 	}
-	return r.compareplace(w, e, out.at)
+	return r.comparePlace(w, e, out.at)
+}
+
+// otherVictim: a statement that was sent early has ended as the victim of a
+// deadlock.
+func (r *runner) otherVictim() bool {
+	for _, p := range r.waiting {
+		select {
+		case <-p.done:
+			if p.out != nil && p.out.failure == engines.Deadlock {
+				return true
+			}
+		case <-time.After(lockPatience):
+		}
+	}
+	return false
 }
 
 // otherValue is a read that does not find what the model reads.

@@ -56,7 +56,7 @@ func goodRun(ctx context.Context, spec *ast.Spec) (*Schedule, error) {
 	goal := modelcheck.Property{Name: "good run", Kind: modelcheck.Reach, Goal: func(state []uint64) bool {
 		n, idle := o.Total(state)
 		switch {
-		case !idle || n < most || initial(o, state):
+		case !idle || n < most || isInitial(o, state):
 			return false
 		case !rests:
 			return true
@@ -77,7 +77,7 @@ func goodRun(ctx context.Context, spec *ast.Spec) (*Schedule, error) {
 	return &Schedule{Name: "good run", History: told, End: o.End(told)}, nil
 }
 
-func initial(o *lower.Outcome, state []uint64) (is bool) {
+func isInitial(o *lower.Outcome, state []uint64) (is bool) {
 	o.Model.Initial(func(st []uint64) { is = is || slices.Equal(st, state[:len(st)]) })
 	return is
 }

@@ -103,18 +103,25 @@ func (s *sqlResource) create(ctx context.Context) error {
 	return nil
 }
 
-// empty deletes all rows; numbers begin anew where somebody reads them.
+// empty removes all rows; numbers begin anew. MySQL truncates: rows that are
+// deleted stay in an index until the purge, and a new row with such a key locks
+// the gap before it.
 func (s *sqlResource) empty(ctx context.Context) error {
-	texts := []string{"delete from " + s.dialect.quote(journalTable)}
+	names := []string{journalTable}
+	texts := []string{}
 	for _, t := range s.r.SQL.Tables {
-		name := s.dialect.quote(t.Name)
-		switch {
-		case t.Sequence == nil || s.kind == engines.SQLite:
-			texts = append(texts, "delete from "+name)
-		case s.kind == engines.Postgres:
-			texts = append(texts, "truncate "+name+" restart identity")
-		default:
-			texts = append(texts, "truncate table "+name)
+		names = append(names, t.Name)
+	}
+	for _, n := range names {
+		text := "delete from " + s.dialect.quote(n)
+		if s.kind == engines.MySQL {
+			text = "truncate table " + s.dialect.quote(n)
+		}
+		texts = append(texts, text)
+	}
+	for _, t := range s.r.SQL.Tables {
+		if t.Sequence != nil && s.kind == engines.Postgres {
+			texts = append(texts, fmt.Sprintf("alter table %s alter column %s restart", s.dialect.quote(t.Name), s.dialect.quote(t.Sequence.Name)))
 		}
 	}
 	if s.kind == engines.SQLite {

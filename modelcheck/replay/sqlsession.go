@@ -21,7 +21,8 @@ type sqlSession struct {
 	conn  *sql.Conn
 	id    int64     // of the connection on the server
 	open  *ast.Step // block whose transaction was begun
-
+	// impatient: the statement gives up waiting for a lock.
+	impatient bool
 }
 
 // dial opens the connection with the isolation of the spec.
@@ -47,8 +48,9 @@ func (x *sqlSession) dial(ctx context.Context) error {
 		}
 	}
 	if x.s.kind == engines.Postgres {
-		// Only a superuser may; without it a deadlock is noticed after a second.
-		_, _ = x.conn.ExecContext(ctx, "set deadlock_timeout = '20ms'")
+		// PostgreSQL gives up the one who looks for a deadlock first. Only a
+		// superuser may say when; otherwise it can be another than in the model.
+		_, _ = x.conn.ExecContext(ctx, "set deadlock_timeout = '5s'")
 	}
 	return x.conn.QueryRowContext(ctx, who).Scan(&x.id)
 }
@@ -58,9 +60,14 @@ func (x *sqlSession) serverID() int64 { return x.id }
 
 // cut closes the socket without a goodbye.
 func (x *sqlSession) cut() {
-	x.db.Cut()
+	x.sever()
 	x.drop()
 	_ = x.db.Close()
+}
+
+// sever closes the sockets, also while a statement waits for its answer.
+func (x *sqlSession) sever() {
+	x.db.Cut()
 	if x.proxy != nil {
 		_ = x.proxy.Close()
 	}
@@ -124,6 +131,10 @@ func (x *sqlSession) do(ctx context.Context, c *call) ending {
 	if c.fault == refused {
 		return ending{branch: ast.OnError, err: errors.New("the fault of the spec: refused before anything is done")}
 	}
+	if err := x.prepare(ctx, c); err != nil {
+		return x.failed(err)
+	}
+	defer x.beNormal(ctx)
 	switch s.Verb {
 	case ast.VerbSelect:
 		return x.selectStep(ctx, c)
@@ -135,6 +146,44 @@ func (x *sqlSession) do(ctx context.Context, c *call) ending {
 	return failed(fmt.Errorf("%w: %s on a database", errUnsupported, s.Verb))
 }
 
+// prepare sets how the statement waits: not for long where the lock wait is to
+// time out, and as the one who looks for a deadlock where it is to be the victim.
+func (x *sqlSession) prepare(ctx context.Context, c *call) error {
+	var text string
+	x.impatient = c.fault == lockTimeout
+	switch {
+	case c.fault == lockTimeout && x.s.kind == engines.Postgres:
+		text = "set lock_timeout = '50ms'"
+	case c.fault == lockTimeout && x.s.kind == engines.MySQL:
+		text = "set session innodb_lock_wait_timeout = 1"
+	case c.event != nil && c.event.Why == lower.Deadlock && x.s.kind == engines.Postgres:
+		_, _ = x.conn.ExecContext(ctx, "savepoint before_setting")
+		if _, err := x.conn.ExecContext(ctx, "set local deadlock_timeout = '5ms'"); err != nil {
+			text = "rollback to savepoint before_setting"
+		}
+	}
+	if text == "" {
+		return nil
+	}
+	_, err := x.conn.ExecContext(ctx, text)
+	return err
+}
+
+// beNormal undoes prepare. Where the statement has failed inside a transaction,
+// its rollback does.
+func (x *sqlSession) beNormal(ctx context.Context) {
+	if !x.impatient || x.conn == nil {
+		return
+	}
+	x.impatient = false
+	switch x.s.kind {
+	case engines.Postgres:
+		_, _ = x.conn.ExecContext(ctx, "set lock_timeout = 0")
+	case engines.MySQL:
+		_, _ = x.conn.ExecContext(ctx, "set session innodb_lock_wait_timeout = default")
+	}
+}
+
 func failed(err error) ending {
 	return ending{branch: ast.OnError, failure: engines.Classify(err), err: err}
 }
@@ -143,7 +192,7 @@ func failed(err error) ending {
 // wait: it says that it is busy, and the statement can be sent again.
 func (x *sqlSession) failed(err error) ending {
 	e := failed(err)
-	if x.s.kind == engines.SQLite && e.failure == engines.LockTimeout {
+	if x.s.kind == engines.SQLite && e.failure == engines.LockTimeout && !x.impatient {
 		e.err = fmt.Errorf("%w: %w", errBusy, err)
 	}
 	return x.lostOr(e)

@@ -127,11 +127,10 @@ func (st *stage) engines() map[string]string {
 
 // open reaches a resource on its engine.
 func open(ctx context.Context, spec *ast.Spec, r *ast.Resource, b binding) (resource, error) {
-	switch {
-	case r.Kind == ast.SQLKind:
+	if r.Kind == ast.SQLKind {
 		return openSQL(ctx, spec, r, b)
 	}
-	return nil, fmt.Errorf("%w: %s on %s", errUnsupported, r.Kind, b.Kind)
+	return openStore(ctx, spec, r, b)
 }
 
 // newPrefix is a name that no other run uses; it carries the process that made

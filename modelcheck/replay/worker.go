@@ -260,6 +260,15 @@ func (w *worker) private(ctx context.Context, s *ast.Step) ending {
 	return w.do(ctx, &call{step: s, names: w.control.names, event: &lower.Event{}})
 }
 
+// sever closes the sockets of a worker whose statement still waits.
+func (w *worker) sever() {
+	for _, s := range w.sessions {
+		if x, ok := s.(interface{ sever() }); ok {
+			x.sever()
+		}
+	}
+}
+
 // connection is what a database calls the worker's connection, 0 without one.
 func (w *worker) connection(r *ast.Resource) int64 {
 	if db, ok := w.sessions[r].(interface{ serverID() int64 }); ok {
