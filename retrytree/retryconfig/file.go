@@ -80,7 +80,8 @@ type input struct {
 	underHops []*Hop  // what they read as
 	layered   []layer // the documents of settings with their profiles, once they were asked for
 	profiles  [][]string
-	known     bool // a reader claims something in it, or it holds an object that never retries
+	settled   string // why nothing is read, when a reader knows better than that no reader does
+	known     bool   // a reader claims something in it, or it holds an object that never retries
 }
 
 // hop adds a hop.

@@ -293,7 +293,11 @@ func (in *input) dispatch() {
 func (in *input) unclaimed() {
 	f := in.file
 	if in.under != nil {
-		return // the words that no reader knows stand below, too, or were seen there
+		return // the words that no reader knows were seen in the file below
+	}
+	if in.settled != "" && len(f.Hops) == 0 {
+		f.Reason = in.settled
+		return
 	}
 	if len(in.docs) == 0 && len(f.Hops) == 0 {
 		f.Reason = "no retry configuration of a known product"
