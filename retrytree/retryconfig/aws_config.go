@@ -58,6 +58,13 @@ func (in *input) awsEnv() {
 			label = "environment"
 		}
 		d.root.Walk(func(path []string, n *tree.Node) bool {
+			if len(path) > 0 && strings.HasPrefix(path[0], "x-") {
+				return false // an extension of a compose file, which others include
+			}
+			label := label
+			if len(path) > 1 && path[0] == "services" && d.version == "" {
+				label = path[1]
+			}
 			if in.syn != synINI {
 				in.awsVariables(label, n.Get("AWS_MAX_ATTEMPTS"), n.Get("AWS_RETRY_MODE"))
 			}

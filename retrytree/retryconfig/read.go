@@ -308,6 +308,9 @@ func (in *input) unclaimed() {
 		return
 	}
 	for _, d := range in.docs {
+		if d.kind == "ConfigMap" && !isMeshMap(d) {
+			in.embedded(d)
+		}
 		if d.claimed || quietKinds[d.kind] && d.version != "" {
 			in.known = true
 			continue
