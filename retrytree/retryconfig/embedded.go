@@ -2,6 +2,7 @@ package retryconfig
 
 import (
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/relplan/relplan/retrytree/retryconfig/internal/tree"
@@ -10,11 +11,20 @@ import (
 // embeddedExt are the endings of keys of a ConfigMap that hold a file.
 var embeddedExt = map[string]bool{".yml": true, ".yaml": true, ".properties": true, ".json": true, ".conf": true, ".cfg": true, ".toml": true, ".ini": true, ".env": true}
 
+// retryKey is a line of settings that sets a retry.
+var retryKey = regexp.MustCompile(`(?im)^[^#\n]*retr(y|ies)[\w.\-]*["']?\s*[:=]`)
+
 // embedded reads the files that a ConfigMap holds. Lines count in the file around them.
 func (in *input) embedded(d *doc) {
 	for _, e := range d.root.Get("data").Map() {
 		text := e.Value.Str()
-		if !strings.Contains(text, "\n") || !embeddedExt[path.Ext(e.Key)] && e.Key != "Caddyfile" {
+		if !strings.Contains(text, "\n") {
+			continue
+		}
+		if !embeddedExt[path.Ext(e.Key)] && e.Key != "Caddyfile" {
+			if retryKey.MatchString(text) {
+				in.fact("unmodelled-mechanism", e.KeyPos, nil, "key %s of ConfigMap %s speaks of retries and is not read: its kind is not known", e.Key, d.id())
+			}
 			continue
 		}
 		f := Parse(e.Key, []byte(text))

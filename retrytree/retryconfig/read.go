@@ -307,6 +307,7 @@ func (in *input) unclaimed() {
 		}
 		return
 	}
+	in.unknownProps()
 	for _, d := range in.docs {
 		if d.kind == "ConfigMap" && !isMeshMap(d) {
 			in.embedded(d)
@@ -333,12 +334,17 @@ var quietKinds = map[string]bool{"ConfigMap": true, "Secret": true, "CustomResou
 
 // unclaimedDoc reports the first retry key of a document that nobody read.
 func (in *input) unclaimedDoc(d *doc) {
+	in.unknownSetting(d.root, "a retry setting that no reader knows")
+}
+
+// unknownSetting reports the first retry key below a node that no reader takes.
+func (in *input) unknownSetting(root *tree.Node, what string) {
 	found := false
-	d.root.Walk(func(path []string, n *tree.Node) bool {
+	root.Walk(func(path []string, n *tree.Node) bool {
 		for _, e := range n.Map() {
 			if !found && retryWord.MatchString(e.Key) && !strings.Contains(e.Key, " ") {
 				found = true
-				in.fact("unmodelled-mechanism", e.KeyPos, nil, "%q is a retry setting that no reader knows: state its values, or report the product", e.Key)
+				in.fact("unmodelled-mechanism", e.KeyPos, nil, "%q is %s: state its values, or report the product", e.Key, what)
 			}
 		}
 		return !found
