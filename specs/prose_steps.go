@@ -200,6 +200,9 @@ func (w proser) verb(s *ast.Step) string {
 		if s.UpTo == ast.UpToContiguous {
 			return "commit the offset of " + s.Resource.Name + " up to the last message below which all are done"
 		}
+		if s.UpToExpr != nil {
+			return "commit the offset of " + s.Resource.Name + " up to " + s.UpToExpr.String()
+		}
 		return "commit the offset of " + s.Resource.Name + " up to this message"
 	case ast.VerbCall:
 		t := "call " + s.Subject + " with " + ast.CellsString(s.Row)
