@@ -12,6 +12,9 @@ import (
 // jumpToLine is a jump to a step without a label: of use beside the file only.
 var jumpToLine = regexp.MustCompile(`^goes to line \d+$`)
 
+// emptyColumn is a column that holds nothing, behind another one.
+var emptyColumn = regexp.MustCompile(`, \w+: none\b`)
+
 // Brief prints the history in text for people who do not have the file at hand:
 // one column for each of at most two actors, else one line per step with the
 // actor's name, and of the changes only those that the step's own words do not
@@ -39,15 +42,21 @@ func (s *Step) brief(effects map[string]bool) *Step {
 	out.order = nil
 	for _, where := range s.order {
 		what := s.Changed[where]
-		told := !strings.Contains(s.Text, " + ") && !strings.Contains(s.Text, " - ")
+		set, _, _ := strings.Cut(s.Text, " where ")
+		computes := strings.Contains(set, " + ") || strings.Contains(set, " - ")
 		switch {
 		case effects[where], s.Kind == "fault" && !strings.HasPrefix(what, "-"), strings.HasPrefix(s.Text, "runs a script"):
-		case s.Kind == "step" && !told && strings.Contains(what, " -> "):
+		case s.Kind == "step" && computes && strings.Contains(what, " -> "):
 		default:
 			continue
 		}
 		out.order = append(out.order, where)
 	}
+	out.Changed = map[string]string{}
+	for _, where := range out.order {
+		out.Changed[where] = emptyColumn.ReplaceAllString(s.Changed[where], "")
+	}
+	out.Text = emptyColumn.ReplaceAllString(s.Text, "")
 	if jumpToLine.MatchString(out.Then) {
 		out.Then = ""
 	}

@@ -36,7 +36,9 @@ func Prose(tree *ast.Spec) []reports.Block {
 		if steps := w.list(p.Steps, ""); len(steps) > 0 {
 			out = append(out, reports.Code{Text: strings.Join(steps, "\n") + "\n"})
 		}
-		out = append(out, reports.Paragraph{Text: w.closing()})
+		if c := w.closing(); c != "" {
+			out = append(out, reports.Paragraph{Text: c})
+		}
 	}
 	section("What may go wrong", proseFaults(tree))
 	var promises []string
@@ -117,7 +119,11 @@ func proseResource(r *ast.Resource, used *usedThings) []string {
 		}
 		return out
 	case ast.KVKind:
-		return []string{r.Name + ": a key-value store; a key with a ttl ends at any moment once nobody holds it" + proseRetry(r)}
+		s := r.Name + ": a key-value store"
+		if used.timed[r] {
+			s += "; a key with a ttl ends at any moment once nobody holds it"
+		}
+		return []string{s + proseRetry(r)}
 	case ast.MemoryKind:
 		if r.KV.Scope == ast.PerProcess {
 			return []string{r.Name + ": memory of one process, lost when any of its instances crashes"}

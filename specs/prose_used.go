@@ -7,10 +7,11 @@ import "github.com/relplan/relplan/specs/ast"
 type usedThings struct {
 	resources map[*ast.Resource]bool
 	tables    map[*ast.Table]bool
+	timed     map[*ast.Resource]bool // some step gives a key a ttl
 }
 
 func usedIn(tree *ast.Spec) *usedThings {
-	u := &usedThings{resources: map[*ast.Resource]bool{}, tables: map[*ast.Table]bool{}}
+	u := &usedThings{resources: map[*ast.Resource]bool{}, tables: map[*ast.Table]bool{}, timed: map[*ast.Resource]bool{}}
 	for _, p := range tree.Processes {
 		if t := p.Trigger; t != nil {
 			u.resource(t.Queue)
@@ -20,6 +21,9 @@ func usedIn(tree *ast.Spec) *usedThings {
 		for _, s := range p.All {
 			u.resource(s.Resource)
 			u.table(s.Table)
+			if s.TTL != nil {
+				u.timed[s.Resource] = true
+			}
 		}
 	}
 	return u

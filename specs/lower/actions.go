@@ -147,6 +147,9 @@ func (em *emitter) unknown(n *node) []ir.Stmt {
 	})...)
 }
 
+// lockTimedOut is what a history says of a wait that was given up.
+const lockTimedOut = "lock wait times out"
+
 // stepErrors adds the fault `error`: nothing done, and the caller knows (E).
 func (p *process) stepErrors(n *node, pl plan, add addAction) {
 	if n.step.Resource == nil {
@@ -163,7 +166,7 @@ func (p *process) stepErrors(n *node, pl plan, add addAction) {
 		return
 	}
 	for _, f := range p.lw.faultsOn(ast.FaultLockTimeout, n.step.Resource) {
-		add(&outcome{guard: yes, branch: ast.OnError}, pl.blocked, f, "lock wait times out", func(em *emitter) []ir.Stmt {
+		add(&outcome{guard: yes, branch: ast.OnError}, pl.blocked, f, lockTimedOut, func(em *emitter) []ir.Stmt {
 			em.unbind(n)
 			return em.failed(n, n.step.Branches[ast.OnError])
 		})

@@ -24,7 +24,7 @@ func (o *Outcome) because(h *History, raw *modelcheck.History, property int) []s
 		case s.Fault == "stall" && s.Kind == "fault":
 			add("%s at step %d", s.Text, s.N)
 		case s.note.World != "" && s.note.Outcome.branch == ast.OnError:
-			add("step %d of %s failed (%s) and did nothing", s.N, s.Actor, s.note.World)
+			add("step %d of %s did nothing: it %s", s.N, s.Actor, failure(s.note.World))
 		case s.note.Outcome != nil && s.note.Outcome.text == deadlockVictim:
 			add("%s was the victim of a deadlock at step %d: all of its transaction was rolled back", s.Actor, s.N)
 		case s.Fault != "" && s.note.World != "":
@@ -222,4 +222,12 @@ func (o *Outcome) skipReason(h *History, i int, add func(string, ...any)) {
 			}
 		}
 	}
+}
+
+// failure is a definite failure as a verb: "failed", "waited too long for a lock".
+func failure(world string) string {
+	if world == lockTimedOut {
+		return "waited too long for a lock"
+	}
+	return "failed"
 }

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/relplan/relplan/specs"
@@ -43,17 +42,24 @@ func (p *page) size() string {
 	}
 	for _, q := range p.safe.tree.Processes {
 		if q.Instances > 1 {
-			parts = append(parts, plural(q.Instances, q.Name))
+			parts = append(parts, fmt.Sprintf("%d instances of `%s`", q.Instances, q.Name))
 		}
 	}
-	return fmt.Sprintf("Complete for %s: every interleaving, %s states for `%s`.", strings.Join(parts, ", "), count(p.safe.States), p.safe.Name())
+	return fmt.Sprintf("Complete for %s: every interleaving, %s states for `%s`.", and(parts), count(p.safe.States), p.safe.Name())
 }
 
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return fmt.Sprintf("%d x %s", n, what)
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func and(parts []string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
 }
 
 func count(n uint64) string {
@@ -64,26 +70,25 @@ func count(n uint64) string {
 	return s
 }
 
-// bounds lists the fault budgets, variants with the same together.
+// bounds lists the variants that were checked against other faults than the safe
+// one, whose faults stand above.
 func (p *page) bounds() []string {
+	safe := specs.FaultText(p.safe.Bounds)
 	var texts []string
 	names := map[string][]string{}
 	for _, x := range p.variants {
 		t := specs.FaultText(x.Bounds)
+		if t == safe {
+			continue
+		}
 		if names[t] == nil {
 			texts = append(texts, t)
 		}
 		names[t] = append(names[t], "`"+x.names()+"`")
 	}
-	if len(texts) == 1 {
-		return []string{"Faults: every history with at most " + texts[0] + "."}
-	}
-	most := slices.MaxFunc(texts, func(a, b string) int { return len(names[a]) - len(names[b]) })
-	out := []string{"Faults: every history with at most " + most + "."}
+	var out []string
 	for _, t := range texts {
-		if t != most {
-			out = append(out, fmt.Sprintf("%s: at most %s.", strings.Join(names[t], ", "), t))
-		}
+		out = append(out, fmt.Sprintf("Faults of %s: at most %s.", and(names[t]), t))
 	}
 	return out
 }

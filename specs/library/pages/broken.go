@@ -29,7 +29,9 @@ func (p *page) broken(ctx context.Context) error {
 		if err := p.singleFaults(ctx, x); err != nil {
 			return err
 		}
-		p.repairs(x)
+		if err := p.repairs(x); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -37,8 +39,7 @@ func (p *page) broken(ctx context.Context) error {
 // history shows the shortest one, once.
 func (p *page) history(x *variant, before []*variant) {
 	s := x.Shortest()
-	p.line("%s\n", wrap(fmt.Sprintf("Broken promise: `%s`, %s. %s, %s%s.", s.Name, promiseText(s), sentence(steps(len(s.History))), specs.FaultText(s.Faults), forWhom(s))))
-	p.others(x, s)
+	p.line("%s\n", wrap(fmt.Sprintf("It breaks `%s` (%s) in %s with %s.%s", s.Name, promiseText(s), steps(len(s.History)), specs.FaultText(s.Faults), others(x, s))))
 	for _, b := range before {
 		if b.Verdict == ast.Broken && b.Shortest().SameHistory(s) {
 			p.line("The history is the one of [`%s`](#%s).\n", b.names(), anchor(b.names()))
@@ -47,18 +48,9 @@ func (p *page) history(x *variant, before []*variant) {
 	}
 	p.line("```text\n%s\n```\n", strings.TrimRight(s.Brief(x.tree, width), "\n"))
 	if len(s.Because) > 0 {
-		p.line("Because\n")
+		p.line("**Because**\n")
 		p.blocks(reports.List{Items: s.Because})
 	}
-}
-
-func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
-
-func forWhom(s *specs.PromiseVerdict) string {
-	if len(s.For) == 0 || s.For[0] == "" {
-		return ""
-	}
-	return ", for " + strings.Join(s.For, ", ")
 }
 
 // promiseText is a promise in words; an expression stands as code.
@@ -83,22 +75,24 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// others names the promises that break by other histories.
-func (p *page) others(x *variant, shown *specs.PromiseVerdict) {
+// others names the promises that break beside the one shown.
+func others(x *variant, shown *specs.PromiseVerdict) string {
+	out := ""
 	for _, q := range x.Promises {
 		if q == shown || q.Verdict != ast.Broken {
 			continue
 		}
-		by := "by the same history"
+		by := "the same history"
 		if !q.SameHistory(shown) {
-			by = fmt.Sprintf("by %s with %s", steps(len(q.History)), specs.FaultText(q.Faults))
+			by = fmt.Sprintf("%s with %s", steps(len(q.History)), specs.FaultText(q.Faults))
 		}
-		p.line("%s\n", wrap(fmt.Sprintf("`%s` breaks too, %s: %s.", q.Name, by, promiseText(q))))
+		out += fmt.Sprintf(" It breaks `%s` (%s) too, by %s.", q.Name, promiseText(q), by)
 	}
+	return out
 }
 
 // repairs names the variants that hold and differ least.
-func (p *page) repairs(x *variant) {
+func (p *page) repairs(x *variant) error {
 	best, least := []*variant(nil), 0
 	for _, y := range p.variants {
 		if y.Verdict != ast.Holds || !y.covers(x.Shortest().Faults) {
@@ -113,17 +107,18 @@ func (p *page) repairs(x *variant) {
 		}
 	}
 	if len(best) == 0 {
-		return
+		return fmt.Errorf("no variant repairs %s", x.Name())
 	}
-	p.line("Repair\n")
+	var ways []string
 	for _, y := range best {
 		var ds []string
 		for _, d := range differences(x, y) {
 			ds = append(ds, fmt.Sprintf("`%s: %s` instead of `%s`", d.name, d.to, d.from))
 		}
-		p.line("- `%s` (%s). %s", y.names(), strings.Join(ds, ", "), cell(y.tree.VariantAbout))
+		ways = append(ways, fmt.Sprintf("`%s`, with %s", y.names(), strings.Join(ds, " and ")))
 	}
-	p.line("")
+	p.line("**Repair:** %s.\n", strings.Join(ways, "; or "))
+	return nil
 }
 
 // covers says whether the variant was checked against these faults too.

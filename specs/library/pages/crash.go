@@ -36,7 +36,7 @@ func (p *page) crashes(ctx context.Context) error {
 	}
 	p.line("### Where a crash strikes\n")
 	p.line("%s\n", wrap(fmt.Sprintf("One crash, or one lost answer, at any of %d places: no promise breaks.", len(rows))))
-	ws := merge(rows)
+	ws := p.merge(rows)
 	several := false
 	for _, w := range ws {
 		several = several || w.process != ws[0].process
@@ -68,10 +68,10 @@ func (p *page) windows(ctx context.Context, x *variant) ([]*specs.WindowRow, err
 }
 
 // merge puts neighbours with the same outcome into one row.
-func merge(rows []*specs.WindowRow) []*window {
+func (p *page) merge(rows []*specs.WindowRow) []*window {
 	var out []*window
 	for _, r := range rows {
-		w := &window{process: r.Process, after: []string{brief(r.AfterStep)}, events: []string{eventWords[r.Event]}, durable: durable(r.Durable), then: brief(r.Redelivery)}
+		w := &window{process: r.Process, after: []string{brief(r.AfterStep)}, events: []string{eventWords[r.Event]}, durable: p.durable(r.Durable), then: brief(r.Redelivery)}
 		if n := len(out); n > 0 {
 			if l := out[n-1]; l.process == w.process && l.durable == w.durable && l.then == w.then {
 				l.take(w)
@@ -114,7 +114,11 @@ func (p *page) singleFaults(ctx context.Context, x *variant) error {
 	if len(bad) == 0 || len(x.Shortest().Faults) == 0 {
 		return nil // without any fault it breaks anyway
 	}
-	p.line("%s\n", wrap(fmt.Sprintf("A single fault is enough at %d of %d places: %s.", len(bad), len(rows), strings.Join(places(bad), "; "))))
+	where := ""
+	if ps := places(bad); len(ps) <= 4 {
+		where = ": " + strings.Join(ps, "; ")
+	}
+	p.line("%s\n", wrap(fmt.Sprintf("A single fault is enough at %d of %d places%s.", len(bad), len(rows), where)))
 	return nil
 }
 
@@ -134,14 +138,14 @@ func places(rows []*specs.WindowRow) []string {
 		}
 	}
 	for _, k := range order {
-		out = append(out, fmt.Sprintf("%s after %s %s", strings.Join(events[k], " or "), k.process, k.after))
+		out = append(out, fmt.Sprintf("%s after `%s` %s", strings.Join(events[k], " or "), k.process, k.after))
 	}
 	return out
 }
 
 var (
 	stateIn = regexp.MustCompile(`\([^()]*\bstate: (\w+)[^()]*\)`)
-	details = regexp.MustCompile(` ?\([^()]*\)`)
+	details = regexp.MustCompile(` ?(\([^()]*\)|\{[^{}]*\})`)
 	clauses = regexp.MustCompile(` where [^:;]*`)
 	lines   = regexp.MustCompile(`(: [a-z ]+)?, goes to line \d+`)
 )
@@ -149,15 +153,24 @@ var (
 // brief leaves out of a step's words the values and conditions.
 func brief(s string) string {
 	s = clauses.ReplaceAllString(details.ReplaceAllString(s, ""), "")
-	return strings.ReplaceAll(lines.ReplaceAllString(s, "$1"), ": the answer is lost", "")
+	s = strings.ReplaceAll(lines.ReplaceAllString(s, "$1"), ": the answer is lost", "")
+	if strings.HasPrefix(s, "nothing: ") {
+		return "nothing"
+	}
+	return s
 }
 
-// durable says what is stored: each table with the state of its row.
-func durable(items []string) string {
+// durable says what is stored: each table with the state of its row, and the
+// effects that have happened.
+func (p *page) durable(items []string) string {
 	var out []string
 	for _, i := range items {
-		i = stateIn.ReplaceAllString(i, "$1")
-		i = details.ReplaceAllString(i, "")
+		i = details.ReplaceAllString(stateIn.ReplaceAllString(i, "$1"), "")
+		for _, e := range p.safe.tree.Effects {
+			if strings.HasPrefix(i, e.Name+" ") {
+				i = e.Name + " done"
+			}
+		}
 		if i != "" && !slices.Contains(out, i) {
 			out = append(out, i)
 		}

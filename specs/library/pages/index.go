@@ -17,17 +17,16 @@ func index(all map[string]*specs.Spec) string {
 		"the model checker, every history is the shortest one, and every broken variant names the one that repairs it. `relplan new NAME` starts a spec of your own from a pattern.") + "\n\n")
 	b.WriteString("Made from the specs in [specs/library](../../specs/library), do not edit.\n")
 	for _, g := range library.Groups {
-		fmt.Fprintf(&b, "\n## %s\n\n| pattern | what it says | holds | breaks |\n| --- | --- | ---: | ---: |\n", g.Question)
+		fmt.Fprintf(&b, "\n## %s\n\n| pattern | what it says | variants |\n| --- | --- | --- |\n", g.Question)
 		for _, name := range g.Patterns {
-			holds, breaks := 0, 0
-			for _, v := range all[name].Variants() {
-				if v.Expect.Whole == ast.Holds {
-					holds++
-				} else {
+			variants := all[name].Variants()
+			breaks := 0
+			for _, v := range variants {
+				if v.Expect.Text != ast.Holds {
 					breaks++
 				}
 			}
-			fmt.Fprintf(&b, "| [%s](%s.md) | %s | %d | %d |\n", Title(name), name, cell(all[name].About), holds, breaks)
+			fmt.Fprintf(&b, "| [%s](%s.md) | %s | %d, of them %d break |\n", Title(name), name, cell(all[name].About), len(variants), breaks)
 		}
 	}
 	return b.String()
