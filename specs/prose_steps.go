@@ -25,6 +25,9 @@ func (w proser) opening() string {
 		if t.Queue.Kind == ast.LogKind {
 			return w.fetches(n) + as + "."
 		}
+		if t.Batch > 1 {
+			return fmt.Sprintf("%s receives up to %d messages of %s%s, and works through them one after the other; each is held until it is acked.", n, t.Batch, t.Queue.Name, as)
+		}
 		return n + " receives a message of " + t.Queue.Name + as + ", and holds it until it acks."
 	case ast.OnRow:
 		what := ""

@@ -28,6 +28,7 @@ type emitter struct {
 	unfair  bool // one that is not fair
 	freshes int
 	depth   int
+	turns   int // messages of a batch that the body has gone on to
 	// lostScript is the script whose answer is lost: when it ends, the run takes
 	// the branch for "no answer".
 	lostScript *node
@@ -119,7 +120,7 @@ func (p *process) onlyTrigger(v *ast.Var) bool {
 func (em *emitter) again() *emitter {
 	c := *em
 	c.env = maps.Clone(em.env)
-	c.freshes, c.depth, c.chose, c.unfair = 0, 0, false, false
+	c.freshes, c.depth, c.turns, c.chose, c.unfair = 0, 0, 0, false, false
 	return &c
 }
 
@@ -223,13 +224,22 @@ func (em *emitter) control(id int) []ir.Stmt {
 
 // listEnd: the steps are done, for this message; a batch goes on with its next.
 func (em *emitter) listEnd() []ir.Stmt {
-	t, ok := em.p.trigger.(*logTrigger)
-	if !ok || t.until == nil {
+	more, next := no, func(*emitter) []ir.Stmt { return nil }
+	switch t := em.p.trigger.(type) {
+	case *logTrigger:
+		if t.until != nil && em.turns < t.tr.Batch-1 {
+			more, next = order(ir.Lt, load(t.pos, em.me), load(t.until, em.me)), t.nextOfBatch
+		}
+	case *messageTrigger:
+		if t.batch != nil && em.turns < t.batch.size-1 {
+			more, next = t.nextTurn(em.me), t.nextMessage
+		}
+	}
+	if isFalse(more) {
 		return em.endRun(true)
 	}
 	out := em.rollbackIfOpen()
-	return append(out, em.fork(order(ir.Lt, load(t.pos, em.me), load(t.until, em.me)), t.nextOfBatch,
-		func(arm *emitter) []ir.Stmt { return arm.endRun(true) })...)
+	return append(out, em.fork(more, next, func(arm *emitter) []ir.Stmt { return arm.endRun(true) })...)
 }
 
 // settle stops at a location: live names are stored, the others forgotten.
