@@ -3,11 +3,11 @@ package cli
 import (
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/relplan/relplan/reports"
+	"github.com/relplan/relplan/specs/ast"
 	"github.com/relplan/relplan/specs/library"
 )
 
@@ -19,12 +19,37 @@ type patternsDocument struct {
 type patternDoc struct {
 	Name     string       `json:"name"`
 	Title    string       `json:"title"`
+	Question string       `json:"question"` // of the reader whom it answers
 	Variants []variantDoc `json:"variants"`
 }
 
 type variantDoc struct {
 	Name   string `json:"name"`
+	About  string `json:"about"`
 	Expect string `json:"expect"`
+}
+
+func describePattern(name, question string) (patternDoc, error) {
+	s, err := library.Load(name)
+	if err != nil {
+		return patternDoc{}, err
+	}
+	p := patternDoc{Name: name, Title: s.About, Question: question, Variants: []variantDoc{}}
+	for _, v := range s.Variants() {
+		p.Variants = append(p.Variants, variantDoc{v.Variant, v.VariantAbout, v.Expect.Text})
+	}
+	return p, nil
+}
+
+// counts is "5, 3 of them broken".
+func (p patternDoc) counts() string {
+	broken := 0
+	for _, v := range p.Variants {
+		if v.Expect != ast.Holds {
+			broken++
+		}
+	}
+	return fmt.Sprintf("%d, %d of them broken", len(p.Variants), broken)
 }
 
 func newPatterns(f *factory) *cobra.Command {
@@ -36,27 +61,21 @@ func newPatterns(f *factory) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			doc := patternsDocument{Schema: "relplan.dev/patterns/v1", Patterns: []patternDoc{}}
-			t := reports.Table{Columns: []reports.Column{{Name: "pattern"}, {Name: "what it is"}, {Name: "variants"}}}
-			for _, name := range library.Names() {
-				s, err := library.Load(name)
-				if err != nil {
-					return err
-				}
-				p := patternDoc{Name: name, Title: s.About, Variants: []variantDoc{}}
-				var variants []string
-				for _, v := range s.Variants() {
-					x := variantDoc{Name: v.Variant}
-					if v.Expect != nil {
-						x.Expect = v.Expect.Text
+			r := &reports.Report{Command: "patterns"}
+			for _, g := range library.Groups {
+				t := reports.Table{Columns: []reports.Column{{Name: "pattern"}, {Name: "what it is"}, {Name: "variants"}}}
+				for _, name := range g.Patterns {
+					p, err := describePattern(name, g.Question)
+					if err != nil {
+						return err
 					}
-					p.Variants = append(p.Variants, x)
-					variants = append(variants, v.Variant)
+					doc.Patterns = append(doc.Patterns, p)
+					t.Rows = append(t.Rows, []string{name, p.Title, p.counts()})
 				}
-				doc.Patterns = append(doc.Patterns, p)
-				t.Rows = append(t.Rows, []string{name, p.Title, strings.Join(variants, ", ")})
+				r.Add(reports.Heading{Level: 3, Text: g.Question}, t)
 			}
-			r := &reports.Report{Command: "patterns", Data: doc}
-			r.Add(t)
+			r.Add(reports.Paragraph{Text: "each with its histories and repairs: docs/patterns/PATTERN.md; as a spec of your own: `relplan new PATTERN`"})
+			r.Data = doc
 			return f.Emit(r)
 		},
 	}

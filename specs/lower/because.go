@@ -171,10 +171,6 @@ func (o *Outcome) crashReason(h *History, i int, add func(string, ...any)) {
 	}
 	for j := i - 1; j >= 0; j-- {
 		if h.Steps[j].Actor == s.Actor {
-			if next == "" {
-				add("%s crashed at step %d, between two runs: what it had only in memory is gone", s.Actor, s.N)
-				return
-			}
 			add("%s crashed at step %d: after step %d, before it %s", s.Actor, s.N, h.Steps[j].N, next)
 			return
 		}
