@@ -23,6 +23,8 @@ func (o *Outcome) because(h *History, raw *modelcheck.History, property int) []s
 			o.crashReason(h, i, add)
 		case s.Fault == "stall" && s.Kind == "fault":
 			add("%s at step %d", s.Text, s.N)
+		case s.Fault == "error":
+			add("%s failed at step %d: nothing was done, and it knows", s.Actor, s.N)
 		case s.Fault != "" && s.note.World != "":
 			add("%s did not hear the answer of step %d (%s)", s.Actor, s.N, s.note.World)
 		case s.note.Event != "" && s.Fault != "":
@@ -147,7 +149,8 @@ func (o *Outcome) crashReason(h *History, i int, add func(string, ...any)) {
 	add("%s crashed at step %d", s.Actor, s.N)
 }
 
-// readReason: a worker found nothing because another one had not written yet.
+// readReason: a worker found nothing because another one had not written yet. A
+// row that is merely changed later may never have been what it looked for.
 func (o *Outcome) readReason(h *History, i int, add func(string, ...any)) {
 	s := &h.Steps[i]
 	if s.note.Outcome == nil || s.note.Outcome.text != "finds nothing" {
@@ -160,7 +163,7 @@ func (o *Outcome) readReason(h *History, i int, add func(string, ...any)) {
 			continue
 		}
 		for _, c := range w.Changed {
-			if c.Where == where {
+			if c.Where == where && strings.HasPrefix(c.What, "+") {
 				add("%s read nothing at step %d because %s had not yet written (step %d)", s.Actor, s.N, w.Actor, w.N)
 				return
 			}

@@ -66,8 +66,8 @@ func TestBecause(t *testing.T) {
 		{"d-setnx-ttl-zombie", "", 1, []string{"moves_money happened 2 times for transfer 1: at step 9 by consumer 2 and at step 10 by consumer 1",
 			"consumer 1 read nothing at step 3 because consumer 2 had not yet written (step 9)", "expires while consumer 1 still works at step 4"}},
 		{"f4-payment-query-no-dedup", "", 1, []string{"by a late request", "after its caller had given up on it"}},
-		{"reports/p073-blocked-select-for-update", "as_reported", 1, []string{"waits for worker", "acted at step", "on what it had read at step"}},
-		{"reports/p052-sequence-gap", "as_reported", 1, []string{"nothing that can still happen changes that"}},
+		{"../incidents/p073-blocked-select-for-update", "as_reported", 1, []string{"waits for worker", "acted at step", "on what it had read at step"}},
+		{"../incidents/p052-sequence-gap", "as_reported", 1, []string{"nothing that can still happen changes that"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.file, func(t *testing.T) {

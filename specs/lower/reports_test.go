@@ -10,11 +10,11 @@ import (
 	"github.com/relplan/relplan/specs/lower"
 )
 
-// Fifty public reports: each variant breaks or holds as its author expects, and
+// The public reports: each variant breaks or holds as its author expects, and
 // a history is never longer than the one known for it.
 func TestReports(t *testing.T) {
-	files, err := filepath.Glob("../testdata/reports/p*.yaml")
-	if err != nil || len(files) != 50 {
+	files, err := filepath.Glob("../incidents/p*.yaml")
+	if err != nil || len(files) < 50 {
 		t.Fatalf("%d reports, %v", len(files), err)
 	}
 	// Lengths found by hand-written models that count begin, go and let too:
