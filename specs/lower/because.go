@@ -149,8 +149,9 @@ func (o *Outcome) crashReason(h *History, i int, add func(string, ...any)) {
 	add("%s crashed at step %d", s.Actor, s.N)
 }
 
-// readReason: a worker found nothing because another one had not written yet. A
-// row that is merely changed later may never have been what it looked for.
+// readReason: a worker found nothing because another one had not written yet: the
+// first row that appears there later is not its own. A row that is merely changed
+// later may never have been what it looked for.
 func (o *Outcome) readReason(h *History, i int, add func(string, ...any)) {
 	s := &h.Steps[i]
 	if s.note.Outcome == nil || s.note.Outcome.text != "finds nothing" {
@@ -159,14 +160,14 @@ func (o *Outcome) readReason(h *History, i int, add func(string, ...any)) {
 	where := s.note.Step.Subject
 	for j := i + 1; j < len(h.Steps); j++ {
 		w := &h.Steps[j]
-		if w.Actor == s.Actor || w.Actor == "" {
-			continue
-		}
 		for _, c := range w.Changed {
-			if c.Where == where && strings.HasPrefix(c.What, "+") {
-				add("%s read nothing at step %d because %s had not yet written (step %d)", s.Actor, s.N, w.Actor, w.N)
-				return
+			if w.Actor == "" || c.Where != where || !strings.HasPrefix(c.What, "+") {
+				continue
 			}
+			if w.Actor != s.Actor {
+				add("%s read nothing at step %d because %s had not yet written (step %d)", s.Actor, s.N, w.Actor, w.N)
+			}
+			return
 		}
 	}
 }
