@@ -138,9 +138,10 @@ var slips = []slip{
 	{"../incidents/p013-retry-after-key-expired", "when: age(key) > key_life", "when: age(key) > 3", "age in numbers"},
 	{"../incidents/p019-forced-failed", "let: {n: 0 .. 2}", "let: {n: 2 .. 0}", "range upside down"},
 	{"../incidents/p112-cache-aside", "      - script: cache\n", "      - script: db\n", "script on a database"},
-	{"../incidents/p112-cache-aside", "finally: true}       # M7", "finaly: true}       # M7", "mode misspelt"},
+	{"../incidents/p112-cache-aside", "finally: true}", "finaly: true}", "mode misspelt"},
 	{"../incidents/p119-session-token", "        from: replica\n", "        from: replika\n", "replica misspelt"},
 	{"../incidents/p119-session-token", ", replica: {lag: 1}", "", "no replica declared"},
+	{"../incidents/p075-session-lock-behind-a-pooler", "parameters: {connection: [pooled, pinned]", "parameters: {connection: [pooled, pinned], session: [on_x, on_y]", "a parameter named like a value"},
 }
 
 // TestSlips compares what each slip gives with testdata/slips.golden, which
