@@ -7,7 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/relplan/relplan/internal/diag"
 	"github.com/relplan/relplan/reports"
+	"github.com/relplan/relplan/specs"
+	"github.com/relplan/relplan/specs/incidents"
 	"github.com/relplan/relplan/specs/library"
 )
 
@@ -16,10 +19,16 @@ type patternsDocument struct {
 	Patterns []patternDoc `json:"patterns"`
 }
 
+// patternDoc is a pattern, or with a report an incident.
 type patternDoc struct {
 	Name     string       `json:"name"`
 	Title    string       `json:"title"`
 	Variants []variantDoc `json:"variants"`
+	Report   int          `json:"report,omitempty"`
+	System   string       `json:"system,omitempty"`
+	Outcomes []string     `json:"outcomes,omitempty"`
+	Refs     []string     `json:"refs,omitempty"`
+	Fix      string       `json:"fix,omitempty"`
 }
 
 type variantDoc struct {
@@ -28,52 +37,106 @@ type variantDoc struct {
 }
 
 func newPatterns(f *factory) *cobra.Command {
-	return &cobra.Command{
+	reported := false
+	cmd := &cobra.Command{
 		Use:   "patterns",
-		Short: "List the library of verified patterns and anti-patterns",
+		Short: "List the library of verified patterns and anti-patterns, or the public incidents",
 		Example: `  relplan patterns
+  relplan patterns --incidents
   relplan patterns -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			doc := patternsDocument{Schema: "relplan.dev/patterns/v1", Patterns: []patternDoc{}}
-			t := reports.Table{Columns: []reports.Column{{Name: "pattern"}, {Name: "what it is"}, {Name: "variants"}}}
-			for _, name := range library.Names() {
-				s, err := library.Load(name)
-				if err != nil {
-					return err
-				}
-				p := patternDoc{Name: name, Title: s.About, Variants: []variantDoc{}}
-				var variants []string
-				for _, v := range s.Variants() {
-					x := variantDoc{Name: v.Variant}
-					if v.Expect != nil {
-						x.Expect = v.Expect.Text
-					}
-					p.Variants = append(p.Variants, x)
-					variants = append(variants, v.Variant)
-				}
-				doc.Patterns = append(doc.Patterns, p)
-				t.Rows = append(t.Rows, []string{name, p.Title, strings.Join(variants, ", ")})
+			list, columns := patternDocs, []reports.Column{{Name: "pattern"}, {Name: "what it is"}, {Name: "variants"}}
+			if reported {
+				list, columns[0].Name, columns[1].Name = incidentDocs, "incident", "system and outcome"
 			}
-			r := &reports.Report{Command: "patterns", Data: doc}
+			docs, err := list()
+			if err != nil {
+				return err
+			}
+			t := reports.Table{Columns: columns}
+			for _, p := range docs {
+				about := p.Title
+				if reported {
+					about = p.System + ": " + strings.Join(p.Outcomes, ", ")
+				}
+				var variants []string
+				for _, v := range p.Variants {
+					variants = append(variants, v.Name)
+				}
+				t.Rows = append(t.Rows, []string{p.Name, about, strings.Join(variants, ", ")})
+			}
+			r := &reports.Report{Command: "patterns", Data: patternsDocument{Schema: "relplan.dev/patterns/v1", Patterns: docs}}
 			r.Add(t)
 			return f.Emit(r)
 		},
 	}
+	cmd.Flags().BoolVar(&reported, "incidents", false, "list public reports of protocols that went wrong instead")
+	return cmd
+}
+
+func patternDocs() ([]patternDoc, error) {
+	docs := []patternDoc{}
+	for _, name := range library.Names() {
+		s, err := library.Load(name)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, patternDoc{Name: name, Title: s.About, Variants: variantDocs(s)})
+	}
+	return docs, nil
+}
+
+func incidentDocs() ([]patternDoc, error) {
+	docs := []patternDoc{}
+	for _, name := range incidents.Names() {
+		in, err := incidents.Load(name)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, patternDoc{Name: name, Title: in.What, Variants: variantDocs(in.Spec),
+			Report: in.Number, System: in.System, Outcomes: in.Outcomes, Refs: in.Refs, Fix: in.Fix})
+	}
+	return docs, nil
+}
+
+func variantDocs(s *specs.Spec) []variantDoc {
+	docs := []variantDoc{}
+	for _, v := range s.Variants() {
+		d := variantDoc{Name: v.Variant}
+		if v.Expect != nil {
+			d.Expect = v.Expect.Text
+		}
+		docs = append(docs, d)
+	}
+	return docs
+}
+
+// patternSource is the spec of a pattern, or of an incident.
+func patternSource(name string) ([]byte, error) {
+	src, err := library.Source(name)
+	if err == nil {
+		return src, nil
+	}
+	if _, near := diag.Closest(name, incidents.Names()); near {
+		return incidents.Source(name)
+	}
+	return nil, err
 }
 
 func newNew(f *factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "new PATTERN [FILE]",
-		Short: "Start a spec of your own from a pattern of the library",
-		Long: `Write the spec of a pattern, comments and variants included, to FILE (PATTERN.yaml
-by default, - for standard output). An existing file is never overwritten.`,
+		Short: "Start a spec of your own from a pattern of the library or a public incident",
+		Long: `Write the spec of a pattern or incident, comments and variants included, to FILE
+(PATTERN.yaml by default, - for standard output). An existing file is never overwritten.`,
 		Example: `  relplan new setnx-before-write
+  relplan new p079-setnx-expire-apart -
   relplan new inbox-same-transaction protocols/inbox.yaml && relplan check protocols/inbox.yaml`,
 		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: cobra.FixedCompletions(library.Names(), cobra.ShellCompDirectiveNoFileComp),
+		ValidArgsFunction: cobra.FixedCompletions(append(library.Names(), incidents.Names()...), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			src, err := library.Source(args[0])
+			src, err := patternSource(args[0])
 			if err != nil {
 				return usageError{err}
 			}

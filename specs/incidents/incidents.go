@@ -18,7 +18,7 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-var set = specset.Set{Files: files, Name: "incidents", What: "incident", List: "relplan patterns --incidents"}
+var set = specset.Set{Files: files, Name: "incidents", What: "spec", List: "relplan patterns --incidents"}
 
 // Incident is what a file says about its report, beside the spec.
 type Incident struct {
