@@ -185,6 +185,9 @@ func (d *decoder) run(v variantNode, o Options) *ast.Spec {
 	d.spec = &ast.Spec{File: d.file, Pos: d.root.Pos(), Variant: v.name}
 	if v.key != nil {
 		d.spec.VariantPos = v.key.Pos()
+		if k, about := v.node.Lookup("about"); k != nil {
+			d.spec.VariantAbout, _ = d.word(about, k.Pos(), "a sentence")
+		}
 	}
 	d.inf = newInferer(d)
 	d.header()

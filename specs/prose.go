@@ -21,6 +21,9 @@ func Prose(tree *ast.Spec) []reports.Block {
 	if tree.About != "" {
 		out = append(out, reports.Paragraph{Text: tree.About})
 	}
+	if tree.VariantAbout != "" {
+		out = append(out, reports.Paragraph{Text: tree.VariantAbout})
+	}
 	section := func(title string, items []string) {
 		if len(items) > 0 {
 			out = append(out, reports.Heading{Level: 3, Text: title}, reports.List{Items: items})

@@ -26,7 +26,14 @@ func (w proser) opening() string {
 		if t.Batch > 1 {
 			what = fmt.Sprintf("up to %d messages of ", t.Batch)
 		}
-		return n + " receives " + what + t.Queue.Name + as + ", and holds it until it acks."
+		hold := ", and holds it until it acks."
+		if t.Batch > 1 {
+			hold = ", and works through them one after the other; each is held until it is acked."
+			if t.Queue.Kind == ast.LogKind {
+				hold = ", and works through them one after the other."
+			}
+		}
+		return n + " receives " + what + t.Queue.Name + as + hold
 	case ast.OnRow:
 		what := ""
 		if t.Table != nil {

@@ -104,7 +104,7 @@ func (in *input) awsRetry(h *Hop, attempts, mode *tree.Node) {
 		in.refuse(h, attempts.At(), "max_attempts must be 1 or more, found %d", *n)
 	case n != nil:
 		in.fact("ambiguous-count", attempts.At(), h, "max_attempts %d is read as %d in all; the same name in botocore Config(retries=...) counts the attempts after the first", *n, *n)
-	case h.Undecided != "":
+	case h.Undecided != "" || h.Refused != "":
 		h.Attempts = nil
 	default:
 		h.Default = true

@@ -13,6 +13,7 @@ var kafkaReader = &Reader{
 	Name:    "kafka",
 	Title:   "Kafka producer.properties",
 	Objects: []string{"delivery.timeout.ms", "retries with bootstrap.servers"},
+	refusal: "the producer does not start",
 	Samples: []Reading{{Setting: "retries", Counts: "after the first", Name: "producer.properties", Text: `bootstrap.servers=k:9092
 acks=all
 retries=@N@
@@ -26,11 +27,11 @@ retries=@N@
 		return false
 	},
 	read: func(in *input, _ []*doc) {
-		for _, d := range in.propDocs() {
+		in.eachReading(func(d props) {
 			if isKafka(d) {
 				in.kafkaProducer(d, "producer", d.at())
 			}
-		}
+		})
 	},
 }
 

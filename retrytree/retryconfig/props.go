@@ -67,7 +67,7 @@ func (p props) sub(dotted string) props {
 	var out props
 	for _, x := range p {
 		if len(x.Path) > len(prefix) && hasPrefix(x.Path, prefix...) {
-			out = append(out, tree.Prop{Path: x.Path[len(prefix):], Value: x.Value})
+			out = append(out, tree.Prop{Path: x.Path[len(prefix):], Value: x.Value, Doc: x.Doc})
 		}
 	}
 	return out
@@ -91,7 +91,7 @@ func (p props) list(dotted string) []string {
 	}
 	var out []string
 	for _, x := range p.sub(dotted) {
-		if len(x.Path) == 1 {
+		if len(x.Path) == 1 && isIndex(x.Path[0]) {
 			out = append(out, x.Value.Str())
 		}
 	}
@@ -109,12 +109,16 @@ func (p props) names() []string {
 	return out
 }
 
-// at is the place of the first setting.
+// at is the place of the first setting of the last document that has any.
 func (p props) at() tree.Pos {
-	if len(p) == 0 {
-		return tree.Pos{}
+	var out tree.Pos
+	doc := -1
+	for _, x := range p {
+		if x.Doc > doc {
+			doc, out = x.Doc, x.Value.At()
+		}
 	}
-	return p[0].Value.Pos
+	return out
 }
 
 // propDocs gives the documents of a flat or nested settings file.
@@ -140,7 +144,11 @@ func (in *input) anyProp(prefixes ...string) bool {
 	for i, p := range prefixes {
 		split[i] = strings.Split(p, ".")
 	}
-	for _, d := range in.propDocs() {
+	docs := in.propDocs()
+	for _, l := range in.under {
+		docs = append(docs, l.set)
+	}
+	for _, d := range docs {
 		for _, x := range d {
 			for _, p := range split {
 				if hasPrefix(x.Path, p...) {

@@ -79,8 +79,16 @@ func (in *input) load(src []byte) bool {
 // mentions is the cheap look at a file that has nothing to do with retries: it must
 // let everything through that some reader claims.
 func mentions(src []byte) bool {
+	for _, w := range commonHints {
+		if bytes.Contains(src, w) {
+			return true
+		}
+	}
 	return hint.Match(src)
 }
+
+// commonHints are words that hint takes, too: most files have one of them.
+var commonHints = [][]byte{[]byte("kind"), []byte("retr"), []byte("Retr"), []byte("timeout")}
 
 var hint = regexp.MustCompile(`(?i)relplan|retr[iy]|attempt|hedg|redeliver|redrive|max_?deliver|delivery-limit|deliver|backoff|kind|services?:|proxy_pass|reverse_proxy|` +
 	`[a-z]+_pass|upstream|AWS::|States|backend|listen|producer|Route|virtual_?hosts|consumer|AttemptTimeout|TotalRequestTimeout|jobs:|apiVersion|bootstrap|acks|queue|durable|ack_|timeout`)
@@ -268,11 +276,15 @@ func (in *input) dispatch() {
 			for _, d := range in.docs {
 				d.claimed = d.claimed || r.whole != nil && len(mine) == 0
 			}
+			in.scope = r.refusal
 			r.read(in, mine)
 		}
 		if in.file.Status == Unread {
 			return
 		}
+	}
+	if _, _, rank := settingsRank(in.file.Path); rank > 0 {
+		in.file.settings, _ = in.layers()
 	}
 	in.unclaimed()
 }
@@ -280,6 +292,9 @@ func (in *input) dispatch() {
 // unclaimed reports retry words that no reader understood.
 func (in *input) unclaimed() {
 	f := in.file
+	if in.under != nil {
+		return // the words that no reader knows stand below, too, or were seen there
+	}
 	if len(in.docs) == 0 && len(f.Hops) == 0 {
 		f.Reason = "no retry configuration of a known product"
 		in.unmodelledWord("a setting that no reader knows: state its values, or report the product")

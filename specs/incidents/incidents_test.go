@@ -141,7 +141,11 @@ func signature(in checked) string {
 				if actor == "" {
 					actor = "-"
 				}
-				fmt.Fprintf(&b, "%4d  %-8s  %s: %s\n", s.N, s.Kind, actor, s.Text)
+				text := s.Text
+				if s.Then != "" && !strings.HasPrefix(s.Then, "goes to line ") { // line numbers move
+					text += ", " + s.Then
+				}
+				fmt.Fprintf(&b, "%4d  %-8s  %s: %s\n", s.N, s.Kind, actor, text)
 			}
 			b.WriteString("\n")
 		}

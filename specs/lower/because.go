@@ -19,17 +19,19 @@ func (o *Outcome) because(h *History, raw *modelcheck.History, property int) []s
 	for i := range h.Steps {
 		s := &h.Steps[i]
 		switch {
-		case s.note.Event == "crash":
+		case s.note.What == Crash:
 			o.crashReason(h, i, add)
 		case s.Fault == "stall" && s.Kind == "fault":
 			add("%s at step %d", s.Text, s.N)
-		case s.Fault == "error":
-			add("%s failed at step %d: nothing was done, and it knows", s.Actor, s.N)
+		case s.note.World != "" && s.note.Outcome.branch == ast.OnError:
+			add("step %d of %s failed (%s) and did nothing", s.N, s.Actor, s.note.World)
+		case s.note.Outcome != nil && s.note.Outcome.text == deadlockVictim:
+			add("%s was the victim of a deadlock at step %d: all of its transaction was rolled back", s.Actor, s.N)
 		case s.Fault != "" && s.note.World != "":
 			add("%s did not hear the answer of step %d (%s)", s.Actor, s.N, s.note.World)
-		case s.note.Event != "" && s.Fault != "":
+		case s.note.What != Nothing && s.Fault != "":
 			add("%s at step %d", s.Text, s.N)
-		case s.note.Event == "late request":
+		case s.note.What == LateRequest:
 			add("%s at step %d, after its caller had given up on it", s.Text, s.N)
 		}
 		o.readReason(h, i, add)
@@ -142,6 +144,10 @@ func (o *Outcome) crashReason(h *History, i int, add func(string, ...any)) {
 	}
 	for j := i - 1; j >= 0; j-- {
 		if h.Steps[j].Actor == s.Actor {
+			if next == "" {
+				add("%s crashed at step %d, between two runs: what it had only in memory is gone", s.Actor, s.N)
+				return
+			}
 			add("%s crashed at step %d: after step %d, before it %s", s.Actor, s.N, h.Steps[j].N, next)
 			return
 		}
@@ -181,7 +187,7 @@ func (o *Outcome) staleReason(h *History, i int, add func(string, ...any)) {
 	}
 	for j := i + 1; j < len(h.Steps); j++ {
 		w := &h.Steps[j]
-		if w.Actor == s.Actor && (w.note.Start || w.Then == "the run ends" || w.note.Event != "") {
+		if w.Actor == s.Actor && (w.note.Start || w.Then == "the run ends" || w.note.What != Nothing) {
 			return
 		}
 		for _, c := range w.Changed {

@@ -102,8 +102,8 @@ func (x *method) arg(f *ast.Field) *ast.Field {
 	return nil
 }
 
-// ledgerOwner names the ledger: the provider, or the method where the provider
-// has several that execute.
+// ledgerOwner names the ledger: the provider, or the method where it cancels or
+// the provider has several that execute.
 func (x *method) ledgerOwner() string {
 	n := 0
 	for _, m := range x.pr.p.Methods {
@@ -111,7 +111,7 @@ func (x *method) ledgerOwner() string {
 			n++
 		}
 	}
-	if n > 1 {
+	if n > 1 || x.m.Kind != ast.Execute {
 		return x.pr.r.Name + "." + x.m.Name
 	}
 	return x.pr.r.Name
@@ -319,7 +319,7 @@ func (em *emitter) callPlan(n *node) plan {
 		return out
 	}}}
 	if !isFalse(refused) {
-		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnRefused, guard: refused, pure: true, text: "refused"})
+		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnRefused, guard: refused, pure: true, text: "refused", why: Refused})
 	}
 	return pl
 }
@@ -338,9 +338,9 @@ func (em *emitter) twoSteps(n *node, x *method, looked *ir.Var) plan {
 	}
 	pl := plan{lossy: true}
 	pl.outcomes = []*outcome{
-		{done: true, guard: and(not(asked), not(refused), not(known)), stay: true, quiet: true, text: "the provider looks the key up and does not know it",
+		{done: true, guard: and(not(asked), not(refused), not(known)), stay: true, quiet: true, text: "the provider looks the key up and does not know it", why: LookedUp,
 			do: func(em *emitter) []ir.Stmt { return []ir.Stmt{set(looked, yes, em.me)} }},
-		{done: true, guard: and(not(asked), not(refused), known), pure: true, text: "the provider knows the key", do: answer},
+		{done: true, guard: and(not(asked), not(refused), known), pure: true, text: "the provider knows the key", why: FoundAtProvider, do: answer},
 		{done: true, guard: asked, text: "the provider executes", do: func(em *emitter) []ir.Stmt {
 			var out []ir.Stmt
 			out = append(out, set(looked, no, em.me))
@@ -349,7 +349,7 @@ func (em *emitter) twoSteps(n *node, x *method, looked *ir.Var) plan {
 		}},
 	}
 	if !isFalse(refused) {
-		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnRefused, guard: and(not(asked), refused), pure: true, text: "refused"})
+		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnRefused, guard: and(not(asked), refused), pure: true, text: "refused", why: Refused})
 	}
 	return pl
 }
@@ -401,14 +401,14 @@ func (em *emitter) findPlan(n *node, pr *provider) plan {
 		return load(x.visible, at)
 	}
 	there := x.recorded(x.ledger, by, key(em), seen)
-	found := &outcome{done: true, pure: true, guard: there, text: "the provider knows it"}
+	found := &outcome{done: true, pure: true, guard: there, text: "the provider knows it", why: FoundAtProvider}
 	found.do = func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		v := newValue(here(yes)).with(key(em).below("." + by)...)
 		em.bind(s.As, em.p.onlyRead(s.As, v), &out)
 		return out
 	}
-	missing := &outcome{done: true, pure: !s.Method.NotFoundFinal, guard: not(there), text: "the provider does not know it"}
+	missing := &outcome{done: true, pure: !s.Method.NotFoundFinal, guard: not(there), text: "the provider does not know it", why: UnknownToProvider}
 	missing.do = func(em *emitter) []ir.Stmt {
 		if s.As != nil {
 			delete(em.env, s.As)
@@ -435,12 +435,12 @@ func (em *emitter) findReceipt(n *node) plan {
 	}
 	there := arg.present()
 	return plan{lossy: true, outcomes: []*outcome{
-		{done: true, pure: true, guard: there, text: "the provider knows it", do: func(em *emitter) []ir.Stmt {
+		{done: true, pure: true, guard: there, text: "the provider knows it", why: FoundAtProvider, do: func(em *emitter) []ir.Stmt {
 			var out []ir.Stmt
 			em.bind(s.As, em.p.onlyRead(s.As, arg.with(here(yes))), &out)
 			return out
 		}},
-		{done: true, pure: true, guard: not(there), text: "the provider does not know it", do: func(em *emitter) []ir.Stmt {
+		{done: true, pure: true, guard: not(there), text: "the provider does not know it", why: UnknownToProvider, do: func(em *emitter) []ir.Stmt {
 			if s.As != nil {
 				delete(em.env, s.As)
 			}
@@ -479,16 +479,16 @@ func (p *process) lateWorlds(n *node, pl plan, unknown func(*emitter) []ir.Stmt,
 	for i, f := range budgets {
 		if i >= len(budgets)-len(own) && only == nil {
 			o := pl.outcomes[0]
-			add(o, o.guard, f, "done, answer lost", func(em *emitter) []ir.Stmt {
+			add(o, o.guard, f, DoneLost, func(em *emitter) []ir.Stmt {
 				out := o.do(em)
 				out = append(out, em.marks(n)...)
 				return append(out, unknown(em)...)
 			})
 		}
 		if only == nil {
-			add(&outcome{guard: yes, branch: ast.OnUnknown}, yes, f, "never arrives", unknown)
+			add(&outcome{guard: yes, branch: ast.OnUnknown}, yes, f, NeverArrives, unknown)
 		}
-		add(&outcome{guard: yes, branch: ast.OnUnknown}, yes, f, "no answer, arrives later", func(em *emitter) []ir.Stmt {
+		add(&outcome{guard: yes, branch: ast.OnUnknown}, yes, f, ArrivesLate, func(em *emitter) []ir.Stmt {
 			var out []ir.Stmt
 			args := em.args(s, &out)
 			out = append(out, x.put(args)...)
@@ -511,7 +511,7 @@ func (p *process) lateCrashes(f *budget) {
 		args := em.args(s, &body)
 		body = append(body, x.put(args)...)
 		body = append(body, p.crash(l)...)
-		p.lw.event(&event{kind: ir.Fault, name: "crash", fault: f, params: []ir.Param{{Local: l, Over: ir.In(p.set)}},
+		p.lw.event(&event{kind: ir.Fault, name: "crash", what: Crash, of: &about{resource: s.Resource, method: s.Method, fields: args}, fault: f, params: []ir.Param{{Local: l, Over: ir.In(p.set)}},
 			guard: same(load(p.pc, use(l)), num(n.loc)), body: body, proc: p, me: use(l),
 			text: []any{"crashes with the request of line ", s.Pos.Line, " under way"}})
 	}
@@ -558,7 +558,12 @@ func (x *method) executesLate() {
 	text = append(text, x.pr.r.Name, " executes the late request ", x.m.Name, " of ", valueText{args["op"]})
 	body := x.execute(args)
 	body = append(body, ir.Drop{Pool: x.pending, Slot: use(l)})
-	x.pr.lw.event(&event{kind: ir.Expiry, name: "late request", params: []ir.Param{{Local: l, Over: ir.Slots(x.pending)}}, guard: yes, body: body, text: text})
+	x.pr.lw.event(&event{kind: ir.Expiry, name: "late request", what: LateRequest, of: &about{resource: x.pr.r, method: x.m, fields: args}, params: []ir.Param{{Local: l, Over: ir.Slots(x.pending)}}, guard: yes, body: body, text: text})
+}
+
+// recordAt is a record of the method's ledger.
+func (x *method) recordAt(at ir.Expr) *about {
+	return &about{resource: x.pr.r, method: x.m, table: x.ledger, at: at, duration: x.m.Keeps}
 }
 
 func (x *method) becomesVisible() {
@@ -566,7 +571,7 @@ func (x *method) becomesVisible() {
 		return
 	}
 	l := &ir.Local{Name: "record"}
-	x.pr.lw.event(&event{kind: ir.Expiry, name: "visible", params: []ir.Param{{Local: l, Over: x.ledger.over}},
+	x.pr.lw.event(&event{kind: ir.Expiry, name: "visible", what: BecomesVisible, of: x.recordAt(use(l)), params: []ir.Param{{Local: l, Over: x.ledger.over}},
 		guard: and(load(x.ledger.used, use(l)), not(load(x.visible, use(l)))), body: []ir.Stmt{set(x.visible, yes, use(l))},
 		text: []any{"a record of ", x.pr.r.Name, " becomes visible"}})
 }
@@ -577,7 +582,7 @@ func (x *method) forgets() {
 		return
 	}
 	l := &ir.Local{Name: "record"}
-	x.pr.lw.event(&event{kind: ir.Expiry, name: "key forgotten", params: []ir.Param{{Local: l, Over: x.ledger.over}},
+	x.pr.lw.event(&event{kind: ir.Expiry, name: "key forgotten", what: KeyForgotten, of: x.recordAt(use(l)), params: []ir.Param{{Local: l, Over: x.ledger.over}},
 		guard: and(load(x.ledger.used, use(l)), x.ledger.mayFire(use(l))), body: x.ledger.remove(use(l)),
 		text: []any{x.pr.r.Name, " forgets a key after ", x.m.Keeps.Name}})
 }

@@ -160,6 +160,17 @@ func (lw *lowering) entryReads(r *ast.Resource, key string) bool {
 	return false
 }
 
+// mentions says whether a field of a message is read by its name; reading the
+// whole message is not enough.
+func (lw *lowering) mentions(r *ast.Resource, field string) bool {
+	for p := range lw.entryRead[r] {
+		if name, _ := splitField(p); name == field {
+			return true
+		}
+	}
+	return false
+}
+
 // watchExpr keeps the names and places that a promise looks at.
 func (lw *lowering) watchExpr(e ast.Expr) {
 	ast.Walk(e, func(c ast.Expr) bool {

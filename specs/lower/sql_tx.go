@@ -210,7 +210,7 @@ func (em *emitter) commitPlan(n *node) plan {
 		return out
 	}}}
 	if bad := not(em.validCommit(n)); !isFalse(bad) {
-		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnError, guard: bad, pure: true, text: "serialization failure"})
+		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnError, guard: bad, pure: true, text: "serialization failure", why: Serialization})
 	}
 	return pl
 }
