@@ -142,6 +142,9 @@ func signature(in checked) string {
 					actor = "-"
 				}
 				text := s.Text
+				if s.Waited != "" {
+					text = s.Waited + ", then " + text
+				}
 				if s.Then != "" && !strings.HasPrefix(s.Then, "goes to line ") { // line numbers move
 					text += ", " + s.Then
 				}
