@@ -95,7 +95,10 @@ func (o *Outcome) plainReasons(h *History, p *ast.Promise) []string {
 	if len(h.Steps) == 0 {
 		return nil
 	}
-	if p != nil && eventual(p) {
+	switch {
+	case p != nil && eventual(p) && h.Sealed == 0 && h.LoopFrom >= 0:
+		return []string{goesRound(h)}
+	case p != nil && eventual(p):
 		return nil // the step that seals it is named anyway
 	}
 	if out := o.overwritten(h); out != "" {
@@ -106,6 +109,15 @@ func (o *Outcome) plainReasons(h *History, p *ast.Promise) []string {
 	}
 	last := &h.Steps[len(h.Steps)-1]
 	return []string{fmt.Sprintf("until step %d everything is as it should be: %s %s", last.N, actorOf(last), last.Text)}
+}
+
+// goesRound is the reason of a history that comes back to where it was.
+func goesRound(h *History) string {
+	was := "in the beginning"
+	if h.LoopFrom > 0 {
+		was = fmt.Sprintf("after step %d", h.LoopFrom)
+	}
+	return fmt.Sprintf("after step %d everything is as it was %s, and nothing forces another way", len(h.Steps), was)
 }
 
 // oneAfterTheOther names the last two writes to a store.
