@@ -40,7 +40,7 @@ spent + backoff + attempt <= budget, in whole nanoseconds. Exit 0 when admitted,
 	fl.Var(&o.attempt, "attempt", "time the attempt may take (its per-try timeout)")
 	_ = c.MarkFlagRequired("budget")
 	_ = c.MarkFlagRequired("attempt")
-	return c
+	return lacks(c, "sarif")
 }
 
 func runDeadlineAdmit(f *factory, o *admitOptions) error {

@@ -32,6 +32,7 @@ type retryDiffDoc struct {
 		Old []unreadDoc `json:"old"`
 		New []unreadDoc `json:"new"`
 	} `json:"unread"`
+	Basis reports.Basis `json:"basis"`
 }
 
 type hopChangeDoc struct {
@@ -133,7 +134,8 @@ func rootOf(p string) string {
 }
 
 func diffDoc(d lint.Diff, old, now []*retryconfig.File) retryDiffDoc {
-	doc := retryDiffDoc{Schema: "relplan.dev/retry-diff/v1", Hops: []hopChangeDoc{}, Paths: []pathChangeDoc{}}
+	doc := retryDiffDoc{Schema: "relplan.dev/retry-diff/v1", Hops: []hopChangeDoc{}, Paths: []pathChangeDoc{},
+		Basis: reports.Arithmetic(hopFormula + "; a path: the product of its attempts")}
 	side := func(h *retryconfig.Hop) *hopDoc {
 		if h == nil {
 			return nil

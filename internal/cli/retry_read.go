@@ -70,7 +70,7 @@ no reader finds anything of its own. Exit 2 when every file was unread.`,
 	}
 	c.Flags().BoolVar(&o.kinds, "kinds", false, "list the kinds of configuration and what 3, nothing, 0 and -1 mean in each")
 	c.Flags().BoolVar(&o.all, "all", false, "show every route, also where many of one object are alike")
-	return c
+	return lacks(c, "sarif", "junit")
 }
 
 // pathOf gives the path of a file error.
@@ -94,9 +94,6 @@ func runRetryRead(f *factory, cmd *cobra.Command, o *retryReadOptions, paths []s
 			doc.Skipped++
 		}
 		r.Add(readBlocks(file, o.all)...)
-		if file.Status == retryconfig.Unread {
-			r.Cases = append(r.Cases, reports.Case{Suite: "retry read", Name: file.Path, Status: reports.Errored, Message: file.Reason})
-		}
 	}
 	if len(doc.Hops) == 0 && len(doc.Unread) == 0 {
 		r.Add(reports.Paragraph{Text: "no retry setting found: " + skippedReason(files)})

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/relplan/relplan/reports"
@@ -19,8 +22,11 @@ protocol can lose or repeat a business effect.`,
   relplan deadline admit --budget 300ms --spent 150ms --backoff 80ms --attempt 150ms`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := oneOf("output", f.format, reports.Formats...); err != nil {
+				return err
+			}
+			if err := f.formatFits(cmd); err != nil {
 				return err
 			}
 			return oneOf("color", f.colour, "auto", "always", "never")
@@ -60,6 +66,26 @@ func verbs(f *factory) []*cobra.Command {
 		newVersion(f),
 		newWindows(f),
 	}
+}
+
+// withoutFormats is the annotation of a verb whose result some formats cannot show.
+const withoutFormats = "without-formats"
+
+// lacks marks a verb whose result has nothing that the formats hold: an empty SARIF file
+// would read as "no finding".
+func lacks(c *cobra.Command, formats ...string) *cobra.Command {
+	c.Annotations = map[string]string{withoutFormats: strings.Join(formats, ",")}
+	return c
+}
+
+// formatFits refuses a format that the verb does not have.
+func (f *factory) formatFits(cmd *cobra.Command) error {
+	without := strings.Split(cmd.Annotations[withoutFormats], ",")
+	if !slices.Contains(without, f.format) {
+		return nil
+	}
+	has := slices.DeleteFunc(slices.Clone(reports.Formats), func(x string) bool { return slices.Contains(without, x) })
+	return usagef("%s has no findings or checks for -o %s, expected one of %s", strings.TrimPrefix(cmd.CommandPath(), "relplan "), f.format, strings.Join(has, ", "))
 }
 
 // group makes a command that only holds others.

@@ -75,6 +75,22 @@ type StormTriggerDoc struct {
 	GivenNS    int64    `json:"given_ns"`
 	Tips       *bool    `json:"tips"`
 	RecoveryNS *int64   `json:"recovery_ns"`
+
+	Basis       reports.Basis  `json:"basis"`
+	TipsAtBasis *reports.Basis `json:"tips_at_basis,omitempty"` // where it differs
+}
+
+// triggerBasis says how the numbers of a trigger came about: by the fluid model, or by
+// runs, whose interval is that of the share that tips.
+func triggerBasis(t storm.TriggerReport) (basis reports.Basis, tipsAt *reports.Basis) {
+	fluid := reports.Arithmetic("fluid delay equation: the shortest disturbance that tips; where it finds none, the median of the runs")
+	v := t.Verdict
+	if v == nil {
+		return fluid, nil
+	}
+	seed := v.Seed
+	runs := reports.Basis{Kind: "simulated", Runs: v.Runs, Seed: &seed, Interval: []float64{v.Low, v.High}, Level: levelOfIntervals, Source: "discrete-event simulation: the share of runs that tip"}
+	return runs, &fluid
 }
 
 // StormAnswerDoc is one number of one solver; null means never or unbounded.
@@ -223,6 +239,7 @@ func (p *StormPlan) addEdge(res *StormResult, e *storm.EdgeReport) {
 	for _, t := range e.Triggers {
 		td := StormTriggerDoc{Kind: t.Trigger.Kind.String(), TipsAt: number(t.TipsAt), P10: number(t.P10), P90: number(t.P90),
 			TipsAtNS: nanos(t.TipsAt), GivenNS: int64(t.Trigger.For), RecoveryNS: nanos(t.Recovery)}
+		td.Basis, td.TipsAtBasis = triggerBasis(t)
 		if t.Trigger.Kind != des.Outage && t.Trigger.Kind != des.Refuse {
 			td.Size = number(t.Trigger.Size)
 		}

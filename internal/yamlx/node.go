@@ -70,6 +70,14 @@ func (n *Node) Pos() diag.Pos {
 	return p
 }
 
+// Start is the line and column where the node starts: Pos without looking for its end.
+func (n *Node) Start() (line, column int) {
+	if n == nil {
+		return 0, 0
+	}
+	return n.y.Line, n.y.Column
+}
+
 // At is the position of the character with the given offset in Value; where
 // the value is folded over lines it is the start of the scalar.
 func (n *Node) At(offset int) diag.Pos {

@@ -241,3 +241,20 @@ func TestGrouping(t *testing.T) {
 		t.Errorf("%d findings: %+v", len(got), got[:min(len(got), 1)])
 	}
 }
+
+// TestUncappedBackoff: the wait that is named is one that happens.
+func TestUncappedBackoff(t *testing.T) {
+	for _, tt := range []struct{ text, value string }{
+		{"[default]\nretry_mode = legacy\nmax_attempts = 5\n", "8s"},
+		{"[default]\nretry_mode = legacy\nmax_attempts = 10\n", "4m16s"},
+		{"[default]\nretry_mode = standard\nmax_attempts = 10\n", ""},
+	} {
+		got := named(Run(parse([]Source{{"config", tt.text}}), Options{}), "backoff-uncapped")
+		switch {
+		case tt.value == "" && len(got) > 0:
+			t.Errorf("%q: %s", tt.text, got[0].Message)
+		case tt.value != "" && (len(got) != 1 || got[0].Value != tt.value || !strings.Contains(got[0].Message, tt.value)):
+			t.Errorf("%q: %+v", tt.text, got)
+		}
+	}
+}

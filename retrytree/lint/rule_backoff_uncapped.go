@@ -33,8 +33,10 @@ var backoffUncapped = &Rule{
         maxAttempts: 8
         waitDuration: 1s
         enableExponentialBackoff: true
-        enableRandomizedWait: true
+        exponentialBackoffMultiplier: 2
         exponentialMaxWaitDuration: 10s
+        enableRandomizedWait: true
+        randomizedWaitFactor: 0.5
   timelimiter:
     instances:
       pay: {timeoutDuration: 1s}
@@ -47,9 +49,19 @@ var backoffUncapped = &Rule{
 			n, ok := h.AttemptCount()
 			grows := h.Waits.Growth == retryconfig.Exponential && h.Waits.Factor != 1 || h.Waits.Growth == retryconfig.Decorrelated || h.Waits.Growth == retryconfig.Linear
 			if grows && h.Waits.Max == 0 && !h.Waits.Open && (!ok || n > 4) {
-				_, last := h.Waits.Wait(max(n-1, 20))
-				p.report(h, "the wait grows up to %v", last).values(last.String(), "")
+				p.uncapped(h, n, ok)
 			}
 		})
 	},
+}
+
+// uncapped reports the largest wait of a schedule without a cap: the last one before n
+// attempts, or the twentieth where the attempts have no limit.
+func (p *Pass) uncapped(h *retryconfig.Hop, n int64, limited bool) {
+	wait, words := int64(20), "wait 20 is up to %v, and it grows on without a cap"
+	if limited {
+		wait, words = n-1, "the last wait is up to %v, and no cap holds if attempts are added"
+	}
+	_, last := h.Waits.Wait(wait)
+	p.report(h, words, last).values(last.String(), "")
 }

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/relplan/relplan/internal/diag"
 	"github.com/relplan/relplan/retrytree/retryconfig"
@@ -27,18 +29,39 @@ const alike = 20
 // Run judges the files by all rules. Findings come sorted by file, line and rule; those
 // that a comment or the baseline silences are marked, not left out.
 func Run(files []*retryconfig.File, o Options) []Finding {
-	p := &Pass{Files: files, Options: o}
-	p.Edges = edges(files)
-	for _, r := range Rules {
-		p.rule = r
-		r.Run(p)
-	}
-	out := group(dedupe(p.found))
+	out := group(dedupe(runRules(files, o)))
 	slices.SortStableFunc(out, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Hop, b.Hop))
 	})
 	fingerprint(out)
 	return suppress(out, files, o)
+}
+
+// runRules runs the rules in parallel and gives what they find in the order of the rules.
+func runRules(files []*retryconfig.File, o Options) []Finding {
+	calls := edges(files)
+	passes := make([]*Pass, len(Rules))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(Rules)) {
+		wg.Go(func() {
+			for i := range next {
+				p := &Pass{Files: files, Options: o, Edges: calls, rule: Rules[i]}
+				p.rule.Run(p)
+				passes[i] = p
+			}
+		})
+	}
+	for i := range Rules {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	var out []Finding
+	for _, p := range passes {
+		out = append(out, p.found...)
+	}
+	return out
 }
 
 // dedupe drops a finding that repeats rule, hop and place.

@@ -15,6 +15,7 @@ var aslReader = &Reader{
 	Name:    "step-functions",
 	Title:   "AWS Step Functions (Amazon States Language)",
 	Objects: []string{"States with StartAt"},
+	refusal: "the state machine is refused",
 	Samples: []Reading{{Setting: "Retry[].MaxAttempts", Counts: "after the first", Name: "asl.json", Text: `{"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "TimeoutSeconds": 30,
  "Retry": [{"ErrorEquals": ["States.ALL"],
   "MaxAttempts": @N@,

@@ -14,6 +14,7 @@ var caddyReader = &Reader{
 	Name:    "caddy",
 	Title:   "Caddyfile, Caddy JSON",
 	Objects: []string{"reverse_proxy", "apps.http.servers"},
+	refusal: "Caddy does not start",
 	Samples: []Reading{{Setting: "lb_retries", Counts: "after the first", Name: "Caddyfile", Text: `a.example {
 	reverse_proxy n1:80 n2:80 {
 		lb_try_interval 250ms

@@ -14,6 +14,7 @@ var cloudformationReader = &Reader{
 	Name:    "cloudformation",
 	Title:   "CloudFormation and SAM: SQS redrive, Lambda event sources, async invocation, EventBridge, Scheduler, Step Functions",
 	Objects: []string{"AWS::SQS::Queue", "AWS::Lambda::EventSourceMapping", "AWS::Lambda::EventInvokeConfig", "AWS::Events::Rule", "AWS::Scheduler::Schedule", "AWS::StepFunctions::StateMachine", "AWS::Serverless::Function", "AWS::Serverless::StateMachine"},
+	refusal: "the stack is not deployed",
 	Samples: []Reading{
 		{Setting: "AWS::SQS::Queue RedrivePolicy.maxReceiveCount", Counts: "all", Name: "template.yaml", Text: `Resources:
   Queue:
@@ -96,6 +97,8 @@ func (c *cfn) read() {
 		default:
 			if p.Get("RetryPolicy", "MaxRetryAttempts") != nil || p.Get("RetryPolicy", "MaxEventAgeInSeconds") != nil {
 				c.subscriber(e.Key, p)
+			} else if typ != "AWS::SQS::Queue" && typ != "AWS::Lambda::Function" {
+				c.in.unknownSetting(p, "a retry setting of "+typ+", which no reader knows")
 			}
 		}
 	}

@@ -16,6 +16,7 @@ var dotnetReader = &Reader{
 	Name:    "dotnet",
 	Title:   ".NET Http.Resilience (Polly) in appsettings.json",
 	Objects: []string{"a section with Retry, AttemptTimeout, TotalRequestTimeout, CircuitBreaker or Hedging"},
+	refusal: "the application does not start",
 	Samples: []Reading{{Setting: "Retry.MaxRetryAttempts", Counts: "after the first", Name: "appsettings.json", Text: `{"Http": {
  "Retry": {
   "Delay": "00:00:00.200",

@@ -14,6 +14,7 @@ var envoyReader = &Reader{
 	Name:    "envoy",
 	Title:   "Envoy bootstrap, route configuration, cluster",
 	Objects: []string{"static_resources", "virtual_hosts", "route_config", "RouteConfiguration", "Cluster"},
+	refusal: "Envoy refuses the whole configuration",
 	Samples: []Reading{{Setting: "retry_policy.num_retries", Counts: "after the first", Name: "rds.yaml", Text: `virtual_hosts:
 - name: a
   domains: ["*"]

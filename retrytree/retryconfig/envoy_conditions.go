@@ -128,10 +128,10 @@ func (in *input) unknownConditions(h *Hop, conditions []string, at tree.Pos, eff
 	return known
 }
 
-// splitCodes divides a list into conditions and status codes.
-func splitCodes(list []string) (conditions, codes []string) {
+// splitCodes divides a list into conditions and the numbers that are status codes.
+func splitCodes(list []string, isCode func(int) bool) (conditions, codes []string) {
 	for _, c := range list {
-		if n, err := strconv.Atoi(c); err == nil && n > 0 {
+		if n, err := strconv.Atoi(c); err == nil && isCode(n) {
 			codes = append(codes, c)
 		} else {
 			conditions = append(conditions, c)

@@ -35,6 +35,9 @@ type File struct {
 	Facts  []Fact // what the readers saw and a rule reports
 	Calls  []Call // edges, of a plan file
 	Source []byte // the bytes that were read, for messages and suppressions
+
+	istio    *istioObjects // what other files of the folder need
+	settings []layer
 }
 
 // Fact is something that only the reader of a product can see: a key that is
@@ -71,8 +74,15 @@ type input struct {
 	text []tree.Line   // of text formats
 	syn  syntax
 
-	named bool // asked for by name: the cheap look does not decide
-	known bool // a reader claims something in it, or it holds an object that never retries
+	scope        string  // what a bad value takes down beyond its own object, such as "the producer does not start"
+	named        bool    // asked for by name: the cheap look does not decide
+	under        []layer // the settings below those of the file, when it is one of a profile
+	underHops    []*Hop  // what they read as
+	layered      []layer // the documents of settings with their profiles, once they were asked for
+	profiles     [][]string
+	combinations []reading // of profiles, under which the settings are read
+	settled      string    // why nothing is read, when a reader knows better than that no reader does
+	known        bool      // a reader claims something in it, or it holds an object that never retries
 }
 
 // hop adds a hop.
@@ -100,10 +110,16 @@ func (in *input) refuse(h *Hop, at tree.Pos, format string, args ...any) {
 	in.fact("invalid-policy-rejected", at, h, "%s", msg)
 }
 
-// refuseDuration is refuse for a duration that the reader of the product cannot take.
+// refuseDuration is refuse for a duration that the reader of the product cannot take. It
+// is one finding, and a second one where more than the object is refused for it.
 func (in *input) refuseDuration(h *Hop, key string, n *tree.Node, err error) {
 	in.fact("invalid-duration", n.At(), h, "%s: %v", key, err)
-	in.refuse(h, n.At(), "%s: %v", key, err)
+	if in.scope != "" {
+		in.fact("invalid-policy-rejected", n.At(), h, "%s cannot be read: %s", key, in.scope)
+	}
+	if h.Refused == "" {
+		h.Refused = fmt.Sprintf("%s: %v", key, err)
+	}
 }
 
 // undecided marks a hop whose numbers stand outside the file.
@@ -156,20 +172,30 @@ func isIntrinsic(n *tree.Node) bool {
 	return len(n.Map()) == 1 && (n.Entries[0].Key == "Ref" || strings.HasPrefix(n.Entries[0].Key, "Fn::"))
 }
 
+// ofRunning are rules about a policy in force: they say nothing of one that is refused.
+var ofRunning = []string{"implicit-default-retry", "version-dependent-default", "wildcard-retry-on", "backoff-setting-ignored"}
+
 // done completes a file: numbers, order, status.
 func (f *File) done() {
 	for _, h := range f.Hops {
 		h.finish()
 	}
+	f.Facts = slices.DeleteFunc(f.Facts, func(x Fact) bool {
+		return x.Hop != nil && x.Hop.Refused != "" && slices.Contains(ofRunning, x.Rule)
+	})
 	slices.SortStableFunc(f.Hops, func(a, b *Hop) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	slices.SortStableFunc(f.Facts, func(a, b Fact) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule))
-	})
+	f.sortFacts()
 	if len(f.Hops) > 0 && f.Status == Skipped {
 		f.Status, f.Reason = Read, ""
 	}
+}
+
+func (f *File) sortFacts() {
+	slices.SortStableFunc(f.Facts, func(a, b Fact) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule))
+	})
 }
 
 // unread refuses the whole file.

@@ -16,6 +16,7 @@ var grpcReader = &Reader{
 	Name:    "grpc",
 	Title:   "gRPC service config",
 	Objects: []string{"methodConfig", "serviceConfig"},
+	refusal: "the whole service config is rejected",
 	Samples: []Reading{{Setting: "retryPolicy.maxAttempts", Counts: "all", Name: "sc.json", Text: `{"methodConfig": [{"name": [{"service": "a.B"}], "timeout": "3s",
  "retryPolicy": {"initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 2,
   "maxAttempts": @N@,

@@ -13,6 +13,7 @@ var haproxyReader = &Reader{
 	Name:    "haproxy",
 	Title:   "haproxy.cfg",
 	Objects: []string{"backend", "listen"},
+	refusal: "HAProxy does not start",
 	Samples: []Reading{{Setting: "retries", Counts: "after the first", Name: "haproxy.cfg", Text: `defaults
   mode http
   timeout connect 5s

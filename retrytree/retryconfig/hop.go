@@ -69,19 +69,21 @@ type Hop struct {
 	WorstLow     *time.Duration
 	WorstHigh    *time.Duration
 
-	Waits      Backoff
-	Conditions []string // what is retried, in the product's words
-	Methods    []string // methods that are retried; empty: all, or not applicable
-	MayHaveRun Answer   // whether a call may have run before it is sent again
-	Budget     *Budget  // what bounds the load of retries; nil: nothing in the file
-	Hedge      *Hedge   // copies without a failure
-	DeadLetter Answer   // where a message goes when its deliveries are used up
-	Refused    string   // why the product refuses the policy, or ""
-	Default    bool     // nobody wrote it: the product retries by default
-	Hidden     []string // defaults that nobody wrote and that matter
-	countText  string   // a count that is refused, as written
-	countOpen  bool     // the count is filled in outside the file
-	Notes      []string // how the numbers came about, for people
+	Waits       Backoff
+	Conditions  []string // what is retried, in the product's words
+	Methods     []string // methods that are retried; empty: all, or not applicable
+	MayHaveRun  Answer   // whether a call may have run before it is sent again
+	Budget      *Budget  // what bounds the load of retries; nil: nothing in the file
+	Hedge       *Hedge   // copies without a failure
+	DeadLetter  Answer   // where a message goes when its deliveries are used up
+	Refused     string   // why the product refuses the policy, or ""
+	Default     bool     // nobody wrote it: the product retries by default
+	Hidden      []string // defaults that nobody wrote and that matter
+	exposure    string   // who is not affected by the object, repeated when the hop is read again
+	meshDefault bool     // the mesh configuration decides
+	countText   string   // a count that is refused, as written
+	countOpen   bool     // the count is filled in outside the file
+	Notes       []string // how the numbers came about, for people
 }
 
 // Budget bounds the load that retries may add. Ratio is a share of the first tries
@@ -154,10 +156,11 @@ func (h *Hop) finish() {
 		h.Attempts, h.Unbounded, h.Slow, h.Worst = nil, false, nil, nil
 		h.PerTry, h.Overall, h.WorstLow, h.WorstHigh = nil, nil, nil, nil
 		h.SlowLow, h.SlowHigh, h.AttemptsLow, h.AttemptsHigh = nil, nil, nil, nil
+		h.Hidden, h.Default = nil, false // no default is in force either
 		return
 	}
 	if h.countOpen {
-		h.Attempts, h.Unbounded, h.Written, h.Default = nil, false, h.Undecided, false
+		h.Attempts, h.Unbounded, h.Written, h.Default, h.Hidden = nil, false, h.Undecided, false, nil
 		h.Slow, h.SlowLow, h.SlowHigh, h.Worst, h.WorstLow, h.WorstHigh = nil, nil, nil, nil, nil, nil
 	}
 	if h.Undecided != "" && h.PerTry == nil {

@@ -31,7 +31,7 @@ spec:
 `}},
 	claims: func(d *doc) bool {
 		return d.group == istioGroup || d.is("install.istio.io", "IstioOperator") || d.root.Get("meshConfig").Is(tree.Map) ||
-			d.root.Get("defaultHttpRetryPolicy").Is(tree.Map)
+			d.root.Get("defaultHttpRetryPolicy").Is(tree.Map) || d.root.Get("defaultInboundHttpRetryPolicy").Is(tree.Map) || isMeshMap(d)
 	},
 	read: readIstio,
 }
@@ -39,32 +39,23 @@ spec:
 // istioDefault is the retry policy of a route without a retries block.
 var istioDefault = []string{"connect-failure", "refused-stream", "unavailable", "cancelled", "retriable-status-codes"}
 
-// istioMesh is the default policy in force in a file.
-type istioMesh struct {
-	policy *tree.Node // of MeshConfig, nil: the built-in one
-}
-
 func readIstio(in *input, own []*doc) {
-	var mesh istioMesh
+	objects := &istioObjects{rules: map[string]*hostRule{}}
+	in.file.istio = objects
 	for _, d := range own {
-		for _, mc := range []*tree.Node{d.root.Get("spec", "meshConfig"), d.root.Get("meshConfig"), d.root} {
-			if p := mc.Get("defaultHttpRetryPolicy"); p.Is(tree.Map) {
-				mesh.policy = p
-				h := in.hop("istio.MeshConfig", "mesh default", p.At())
-				in.istioPolicy(h, p, nil, mesh)
-				break
-			}
+		if p := in.istioMesh(d); p != nil {
+			objects.mesh = p
 		}
-	}
-	budgets := map[string]*Budget{}
-	for _, d := range own {
-		if d.kind == "DestinationRule" {
-			in.destinationRule(d, budgets)
+		switch d.kind {
+		case "DestinationRule":
+			in.destinationRule(d, objects.rules)
+		case "EnvoyFilter":
+			in.envoyFilter(d)
 		}
 	}
 	for _, d := range own {
 		if d.kind == "VirtualService" {
-			in.virtualService(d, mesh, budgets)
+			in.virtualService(d, objects)
 		}
 	}
 }
@@ -86,7 +77,7 @@ var istioGrammar = grammar{"a Go duration such as 250ms, 2s or 1m30s, at least 1
 var istioRouteKeys = []string{"name", "match", "route", "redirect", "directResponse", "delegate", "rewrite", "timeout", "retries", "fault", "mirror", "mirrors",
 	"mirrorPercentage", "mirrorPercent", "mirror_percent", "corsPolicy", "headers"}
 
-func (in *input) virtualService(d *doc, mesh istioMesh, budgets map[string]*Budget) {
+func (in *input) virtualService(d *doc, objects *istioObjects) {
 	for i, r := range d.root.Get("spec", "http").List() {
 		if r.Has("redirect") || r.Has("directResponse") || r.Has("delegate") || !r.Is(tree.Map) {
 			continue
@@ -120,13 +111,13 @@ func (in *input) virtualService(d *doc, mesh istioMesh, budgets map[string]*Budg
 			continue
 		}
 		if r.Has("retries") && !r.Get("retries").Missing() {
-			in.istioPolicy(h, r.Get("retries"), timeout, mesh)
+			in.istioPolicy(h, r.Get("retries"), timeout)
 		} else {
-			in.istioNoBlock(h, timeout, mesh)
+			in.istioNoBlock(h, timeout, objects.mesh)
 		}
 		for _, host := range h.To {
-			if b := budgets[host]; b != nil {
-				h.Budget = b
+			if r := objects.rules[host]; r != nil {
+				in.applyRule(h, r)
 			}
 		}
 		in.istioExposure(h, d)
@@ -144,7 +135,8 @@ func (in *input) istioExposure(h *Hop, d *doc) {
 			return
 		}
 	}
-	h.note("the object binds gateways only: callers inside the mesh keep the mesh default of 2 more attempts")
+	h.exposure = "the object binds gateways only: callers inside the mesh keep the mesh default of 2 more attempts"
+	h.note("%s", h.exposure)
 }
 
 // qualify writes a host as Istio resolves it.
@@ -173,16 +165,17 @@ func istioMethods(match *tree.Node) []string {
 }
 
 // istioNoBlock is a route without a retries block: the mesh default.
-func (in *input) istioNoBlock(h *Hop, timeout *time.Duration, mesh istioMesh) {
-	if mesh.policy != nil {
-		in.istioPolicy(h, mesh.policy, timeout, mesh)
+func (in *input) istioNoBlock(h *Hop, timeout *time.Duration, mesh *tree.Node) {
+	h.meshDefault = true
+	if mesh != nil {
+		in.istioPolicy(h, mesh, timeout)
 		h.Hidden = append(h.Hidden, "the retry policy comes from the mesh configuration")
 		return
 	}
 	h.Default = true
 	h.Attempts = ip(3)
 	h.Written = "no retries block: mesh default of 2 after the first"
-	h.hidden("2 more attempts on %s (older releases also on 503)", strings.Join(istioDefault, ","))
+	h.hidden("2 more attempts on %s (older releases also on 503), unless a mesh configuration that was not read says otherwise", strings.Join(istioDefault, ","))
 	h.Waits = envoyBackoff(envoyBase, 0)
 	in.envoyHop(h, envoyPolicy{conditions: istioDefault}, nil, timeout)
 	in.fact("implicit-default-retry", tree.Pos{}, h, "nobody wrote retries, still a call makes up to 3 attempts (mesh default)").Value = "3"
@@ -191,7 +184,7 @@ func (in *input) istioNoBlock(h *Hop, timeout *time.Duration, mesh istioMesh) {
 var istioRetryKeys = []string{"attempts", "perTryTimeout", "retryOn", "retryRemoteLocalities", "retryIgnorePreviousHosts", "backoff"}
 
 // istioPolicy is a written HTTPRetry.
-func (in *input) istioPolicy(h *Hop, r *tree.Node, timeout *time.Duration, mesh istioMesh) {
+func (in *input) istioPolicy(h *Hop, r *tree.Node, timeout *time.Duration) {
 	in.unknownKeys(r, h, "retries", istioRetryKeys...)
 	n := in.count(h, "attempts", r.Get("attempts"), number{Min: 0, Max: 1<<31 - 1, Floats: true})
 	perTry := in.duration(h, "perTryTimeout", r.Get("perTryTimeout"), istioGrammar)
@@ -237,7 +230,8 @@ func (in *input) istioConditions(h *Hop, r *tree.Node) envoyPolicy {
 		p.at = tree.Pos{}
 		return p
 	}
-	conds, codes := splitCodes(list)
+	in.istioSpaces(h, on)
+	conds, codes := splitCodes(list, istioStatus)
 	p.conditions = in.unknownConditions(h, conds, on.At(), "the admission check refuses it, Envoy skips it")
 	p.codes = codes
 	if len(codes) > 0 {
@@ -249,52 +243,22 @@ func (in *input) istioConditions(h *Hop, r *tree.Node) envoyPolicy {
 	return p
 }
 
-// destinationRule reads what bounds the retries of a host.
-func (in *input) destinationRule(d *doc, budgets map[string]*Budget) {
-	host := qualify(d.root.Get("spec", "host").Str(), d.ns())
-	policies := []*tree.Node{d.root.Get("spec", "trafficPolicy")}
-	for _, s := range d.root.Get("spec", "subsets").List() {
-		policies = append(policies, s.Get("trafficPolicy"))
-	}
-	for i, tp := range policies {
-		if b := in.trafficPolicy(tp); b != nil && (i == 0 || budgets[host] == nil) {
-			budgets[host] = b
-		}
-		for _, pl := range tp.Get("portLevelSettings").List() {
-			in.trafficPolicy(pl)
+// istioSpaces sees conditions with white space around them: the converter trims it, the
+// admission check does not.
+// Source: pilot retry.go parseRetryOn, pkg/config/validation validateHTTPRetry.
+func (in *input) istioSpaces(h *Hop, on *tree.Node) {
+	for _, c := range strings.Split(on.Str(), ",") {
+		if c != strings.TrimSpace(c) {
+			in.fact("invalid-policy-rejected", on.At(), h, "retryOn: the admission check takes %q with its white space and refuses it; without that check it is read as %q", c, strings.TrimSpace(c)).Value = c
+			return
 		}
 	}
 }
 
-func (in *input) trafficPolicy(tp *tree.Node) *Budget {
-	max, budget := tp.Get("connectionPool", "http", "maxRetries"), tp.Get("retryBudget")
-	if budget.Is(tree.Map) {
-		b := &Budget{Kind: "ratio", Ratio: 0.2, MinConcurrency: 3, Line: budget.Pos.Line}
-		if v, err := strconv.ParseFloat(budget.Get("percent").Str(), 64); err == nil {
-			b.Ratio = v / 100
-		}
-		if v, err := counts.parse(orNull(budget.Get("minRetryConcurrency"))); err == nil {
-			b.MinConcurrency = v
-		}
-		if max != nil {
-			in.fact("shadowed-config", max.At(), nil, "maxRetries %s has no effect beside retryBudget", max.Str()).Value = max.Str()
-		}
-		return b
-	}
-	v, err := counts.parse(orNull(max))
-	if max == nil {
-		if tp.Is(tree.Map) {
-			in.fact("unlimited-retry-concurrency", tp.At(), nil, "no maxRetries and no retryBudget: up to 4294967295 retries at once for each proxy")
-		}
-		return nil
-	}
-	if err == nil && v == 0 {
-		in.fact("unlimited-retry-concurrency", max.At(), nil, "maxRetries 0 counts as unset: up to 4294967295 retries at once for each proxy")
-	}
-	if err == nil && v > 0 {
-		return &Budget{Kind: "concurrency", Concurrency: v, Line: max.Pos.Line}
-	}
-	return nil
+// istioStatus reports a number that Istio takes for a status code: a registered one.
+func istioStatus(n int) bool {
+	return n >= 100 && n <= 103 || n >= 200 && n <= 208 || n == 226 || n >= 300 && n <= 308 && n != 306 || n >= 400 && n <= 418 || n >= 421 && n <= 426 ||
+		n == 428 || n == 429 || n == 431 || n == 451 || n >= 500 && n <= 508 || n == 510 || n == 511
 }
 
 // orNull gives an absent node a body, so that it can be parsed and fail.

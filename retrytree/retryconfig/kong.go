@@ -13,6 +13,7 @@ var kongReader = &Reader{
 	Name:    "kong",
 	Title:   "Kong declarative configuration, KongIngress, Service annotations",
 	Objects: []string{"_format_version", "KongIngress", "Service"},
+	refusal: "the declarative file is refused",
 	Samples: []Reading{{Setting: "services[].retries", Counts: "after the first", Name: "kong.yaml", Text: `_format_version: "3.0"
 services:
 - name: a

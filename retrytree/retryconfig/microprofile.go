@@ -13,6 +13,7 @@ var microprofileReader = &Reader{
 	Name:    "microprofile",
 	Title:   "MicroProfile Fault Tolerance in microprofile-config.properties or application.properties",
 	Objects: []string{"class/method/Retry/maxRetries"},
+	refusal: "the application does not start",
 	Samples: []Reading{{Setting: "class/method/Retry/maxRetries", Counts: "after the first", Name: "application.properties", Text: `a.B/c/Timeout/value=1000
 a.B/c/Retry/delay=100
 a.B/c/Retry/maxRetries=@N@
@@ -28,9 +29,9 @@ a.B/c/Retry/maxRetries=@N@
 		return false
 	},
 	read: func(in *input, _ []*doc) {
-		for _, d := range in.propDocs() {
+		in.eachReading(func(d props) {
 			in.microprofile(d)
-		}
+		})
 	},
 }
 

@@ -16,6 +16,7 @@ var nginxReader = &Reader{
 	Name:    "nginx",
 	Title:   "nginx.conf",
 	Objects: []string{"location with proxy_pass, grpc_pass, fastcgi_pass, uwsgi_pass, scgi_pass, memcached_pass", "stream server"},
+	refusal: "nginx does not start",
 	Samples: []Reading{{Setting: "proxy_next_upstream_tries", Counts: "all", Name: "nginx.conf", Text: `upstream a {
   server 10.0.0.1; server 10.0.0.2; server 10.0.0.3;
   server 10.0.0.4; server 10.0.0.5;

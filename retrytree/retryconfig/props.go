@@ -1,6 +1,7 @@
 package retryconfig
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/relplan/relplan/retrytree/retryconfig/internal/tree"
@@ -67,7 +68,7 @@ func (p props) sub(dotted string) props {
 	var out props
 	for _, x := range p {
 		if len(x.Path) > len(prefix) && hasPrefix(x.Path, prefix...) {
-			out = append(out, tree.Prop{Path: x.Path[len(prefix):], Value: x.Value})
+			out = append(out, tree.Prop{Path: x.Path[len(prefix):], Value: x.Value, Doc: x.Doc})
 		}
 	}
 	return out
@@ -91,7 +92,7 @@ func (p props) list(dotted string) []string {
 	}
 	var out []string
 	for _, x := range p.sub(dotted) {
-		if len(x.Path) == 1 {
+		if len(x.Path) == 1 && isIndex(x.Path[0]) {
 			out = append(out, x.Value.Str())
 		}
 	}
@@ -109,12 +110,16 @@ func (p props) names() []string {
 	return out
 }
 
-// at is the place of the first setting.
+// at is the place of the first setting of the last document that has any.
 func (p props) at() tree.Pos {
-	if len(p) == 0 {
-		return tree.Pos{}
+	var out tree.Pos
+	doc := -1
+	for _, x := range p {
+		if x.Doc > doc {
+			doc, out = x.Doc, x.Value.At()
+		}
 	}
-	return p[0].Value.Pos
+	return out
 }
 
 // propDocs gives the documents of a flat or nested settings file.
@@ -134,13 +139,43 @@ func (in *input) propDocs() []props {
 	return out
 }
 
+// readProps are prefixes of settings whose retries some reader takes, or that only look
+// like retries; * is any name.
+var readProps = [][]string{{"resilience4j"}, {"spring", "cloud", "gateway"}, {"spring", "kafka"}, {"spring", "rabbitmq"}, {"spring", "cloud", "stream"},
+	{"spring", "cloud", "loadbalancer"}, {"ribbon"}, {"*", "ribbon"}, {"kafka"}, {"logging"}}
+
+// unknownProps reports the first retry setting of a Spring file that no reader takes,
+// where another one was read.
+func (in *input) unknownProps() {
+	if len(in.layered) == 0 {
+		return
+	}
+	for _, l := range in.layered {
+		if isKafka(l.set) {
+			continue
+		}
+		for _, x := range l.set {
+			key := x.Key()
+			if _, _, mp := mpKey(x); mp || !retryWord.MatchString(key) || slices.ContainsFunc(readProps, func(p []string) bool { return hasPrefix(x.Path, p...) }) || x.Value.At().Line == 0 {
+				continue
+			}
+			in.fact("unmodelled-mechanism", x.Value.At(), nil, "%q is a retry setting that no reader knows: state its values, or report the product", key)
+			return
+		}
+	}
+}
+
 // anyProp reports a setting below one of the dotted prefixes in any document.
 func (in *input) anyProp(prefixes ...string) bool {
 	split := make([][]string, len(prefixes))
 	for i, p := range prefixes {
 		split[i] = strings.Split(p, ".")
 	}
-	for _, d := range in.propDocs() {
+	docs := in.propDocs()
+	for _, l := range in.under {
+		docs = append(docs, l.set)
+	}
+	for _, d := range docs {
 		for _, x := range d {
 			for _, p := range split {
 				if hasPrefix(x.Path, p...) {

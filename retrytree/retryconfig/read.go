@@ -79,8 +79,16 @@ func (in *input) load(src []byte) bool {
 // mentions is the cheap look at a file that has nothing to do with retries: it must
 // let everything through that some reader claims.
 func mentions(src []byte) bool {
+	for _, w := range commonHints {
+		if bytes.Contains(src, w) {
+			return true
+		}
+	}
 	return hint.Match(src)
 }
+
+// commonHints are words that hint takes, too: most files have one of them.
+var commonHints = [][]byte{[]byte("kind"), []byte("retr"), []byte("Retr"), []byte("timeout")}
 
 var hint = regexp.MustCompile(`(?i)relplan|retr[iy]|attempt|hedg|redeliver|redrive|max_?deliver|delivery-limit|deliver|backoff|kind|services?:|proxy_pass|reverse_proxy|` +
 	`[a-z]+_pass|upstream|AWS::|States|backend|listen|producer|Route|virtual_?hosts|consumer|AttemptTimeout|TotalRequestTimeout|jobs:|apiVersion|bootstrap|acks|queue|durable|ack_|timeout`)
@@ -268,11 +276,15 @@ func (in *input) dispatch() {
 			for _, d := range in.docs {
 				d.claimed = d.claimed || r.whole != nil && len(mine) == 0
 			}
+			in.scope = r.refusal
 			r.read(in, mine)
 		}
 		if in.file.Status == Unread {
 			return
 		}
+	}
+	if _, _, rank := settingsRank(in.file.Path); rank > 0 {
+		in.file.settings, _ = in.layers()
 	}
 	in.unclaimed()
 }
@@ -280,6 +292,13 @@ func (in *input) dispatch() {
 // unclaimed reports retry words that no reader understood.
 func (in *input) unclaimed() {
 	f := in.file
+	if in.under != nil {
+		return // the words that no reader knows were seen in the file below
+	}
+	if in.settled != "" && len(f.Hops) == 0 {
+		f.Reason = in.settled
+		return
+	}
 	if len(in.docs) == 0 && len(f.Hops) == 0 {
 		f.Reason = "no retry configuration of a known product"
 		in.unmodelledWord("a setting that no reader knows: state its values, or report the product")
@@ -288,7 +307,11 @@ func (in *input) unclaimed() {
 		}
 		return
 	}
+	in.unknownProps()
 	for _, d := range in.docs {
+		if d.kind == "ConfigMap" && !isMeshMap(d) {
+			in.embedded(d)
+		}
 		if d.claimed || quietKinds[d.kind] && d.version != "" {
 			in.known = true
 			continue
@@ -311,12 +334,17 @@ var quietKinds = map[string]bool{"ConfigMap": true, "Secret": true, "CustomResou
 
 // unclaimedDoc reports the first retry key of a document that nobody read.
 func (in *input) unclaimedDoc(d *doc) {
+	in.unknownSetting(d.root, "a retry setting that no reader knows")
+}
+
+// unknownSetting reports the first retry key below a node that no reader takes.
+func (in *input) unknownSetting(root *tree.Node, what string) {
 	found := false
-	d.root.Walk(func(path []string, n *tree.Node) bool {
+	root.Walk(func(path []string, n *tree.Node) bool {
 		for _, e := range n.Map() {
 			if !found && retryWord.MatchString(e.Key) && !strings.Contains(e.Key, " ") {
 				found = true
-				in.fact("unmodelled-mechanism", e.KeyPos, nil, "%q is a retry setting that no reader knows: state its values, or report the product", e.Key)
+				in.fact("unmodelled-mechanism", e.KeyPos, nil, "%q is %s: state its values, or report the product", e.Key, what)
 			}
 		}
 		return !found

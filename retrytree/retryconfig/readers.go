@@ -7,6 +7,8 @@ type Reader struct {
 	Objects []string  // kinds of object or file that it recognises
 	Samples []Reading // examples for the table of readings, one for each count setting
 
+	refusal string // what a value that cannot be read takes down beyond its own object, "" for nothing
+
 	claims func(d *doc) bool           // whether it reads this document
 	whole  func(in *input) bool        // whether it reads the file as a whole (text and flat formats)
 	read   func(in *input, own []*doc) // reads the claimed documents

@@ -1,6 +1,7 @@
 package retryconfig
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ var resilience4jReader = &Reader{
 	Name:    "resilience4j",
 	Title:   "Resilience4j in application.yml or application.properties",
 	Objects: []string{"resilience4j.retry"},
+	refusal: "the application does not start",
 	Samples: []Reading{{Setting: "resilience4j.retry.instances.NAME.maxAttempts", Counts: "all", Name: "application.yml", Text: `resilience4j:
   retry:
     instances:
@@ -25,9 +27,9 @@ var resilience4jReader = &Reader{
 `}},
 	whole: func(in *input) bool { return in.anyProp("resilience4j.retry") },
 	read: func(in *input, _ []*doc) {
-		for _, d := range in.propDocs() {
+		in.eachReading(func(d props) {
 			in.resilience4j(d)
-		}
+		})
 	},
 }
 
@@ -56,27 +58,44 @@ func (in *input) resilience4j(d props) {
 			h.From = []string{app}
 		}
 		h.To = []string{name}
-		in.r4jInstance(h, d, r4jMerged(own, configs), own)
+		in.r4jInstance(h, d, in.r4jMerged(h, name, own, configs), own)
 	}
 }
 
-// r4jMerged is the instance over its base configuration, or over the default one.
-func r4jMerged(own, configs props) props {
-	base := "default"
+// r4jMerged is the instance over its base configuration, that over its own base, and all
+// over the default one where it is defined. A base that is not defined, or that comes
+// back to itself, stops the application at its start.
+func (in *input) r4jMerged(h *Hop, name string, own, configs props) props {
+	defined := configs.names()
 	merged := slices.Clone(own)
-	for range 10 {
-		if b := own.get("baseConfig").Str(); b != "" {
-			base = b
+	seen := map[string]bool{name: true}
+	for layer := own; ; {
+		base := strings.TrimSpace(layer.get("baseConfig").Str())
+		if base == "" {
+			if seen["default"] {
+				return merged
+			}
+			return append(configs.sub("default"), merged...)
 		}
-		layer := configs.sub(base)
+		at := layer.get("baseConfig").At()
+		switch {
+		case in.outside(h, "baseConfig", layer.get("baseConfig")):
+			return merged
+		case !slices.Contains(defined, base):
+			msg := fmt.Sprintf("baseConfig %q is not among the configs", base)
+			if near, ok := diag.Closest(base, defined); ok {
+				msg += fmt.Sprintf(" (did you mean %q?)", near)
+			}
+			in.refuse(h, at, "%s: the application does not start", msg)
+			return merged
+		case seen[base] && base != name, len(seen) > 100:
+			in.refuse(h, at, "baseConfig %q comes back to itself: the application does not start", base)
+			return merged
+		}
+		seen[base] = true
+		layer = configs.sub(base)
 		merged = append(slices.Clone(layer), merged...)
-		if next := layer.get("baseConfig").Str(); next == "" || next == base {
-			break
-		} else {
-			base, own = next, layer
-		}
 	}
-	return merged
 }
 
 func (in *input) r4jInstance(h *Hop, d, set, own props) {
@@ -152,6 +171,7 @@ func (in *input) r4jWaits(h *Hop, set props) {
 		h.Waits.Factor = in.float(h, "exponentialBackoffMultiplier", set.get("exponentialBackoffMultiplier"), 1.5)
 		h.Waits.Max = or(in.duration(h, "exponentialMaxWaitDuration", set.get("exponentialMaxWaitDuration"), springGrammar), 0)
 		h.Waits.Source = "waitDuration * multiplier^(n-1), at most exponentialMaxWaitDuration"
+		in.r4jIgnored(h, set, truth(random))
 		if h.Waits.Max > 0 && h.Waits.Max < *wait {
 			in.fact("backoff-base-over-max", set.get("exponentialMaxWaitDuration").At(), h, "waitDuration %v is above exponentialMaxWaitDuration %v: every wait is the maximum", *wait, h.Waits.Max)
 		}
@@ -164,10 +184,34 @@ func (in *input) r4jWaits(h *Hop, set props) {
 	}
 	if truth(random) {
 		f := in.float(h, "randomizedWaitFactor", set.get("randomizedWaitFactor"), 0.5)
+		if truth(expo) && set.get("exponentialBackoffMultiplier") == nil {
+			f = 0.5
+		}
 		h.Waits.Low, h.Waits.High, h.Waits.Jitter = 1-f, 1+f, true
 		if h.Waits.Low == 0 {
 			h.Waits.Low = math.SmallestNonzeroFloat64
 		}
+	}
+}
+
+// r4jIgnored sees settings of the exponential wait that count only beside others: the
+// largest wait needs the multiplier, and with a random wait the factor, too.
+// Source: CommonRetryConfigurationProperties.configureExponentialBackoff and
+// configureExponentialBackoffAndRandomizedWait.
+func (in *input) r4jIgnored(h *Hop, set props, random bool) {
+	multiplier, factor := set.get("exponentialBackoffMultiplier"), set.get("randomizedWaitFactor")
+	if most := set.get("exponentialMaxWaitDuration"); most != nil {
+		switch {
+		case multiplier == nil:
+			h.Waits.Max = 0
+			in.fact("backoff-setting-ignored", most.At(), h, "exponentialMaxWaitDuration works only beside exponentialBackoffMultiplier: the wait has no cap")
+		case random && factor == nil:
+			h.Waits.Max = 0
+			in.fact("backoff-setting-ignored", most.At(), h, "exponentialMaxWaitDuration of a random wait works only beside randomizedWaitFactor: the wait has no cap")
+		}
+	}
+	if random && factor != nil && multiplier == nil {
+		in.fact("backoff-setting-ignored", factor.At(), h, "randomizedWaitFactor works only beside exponentialBackoffMultiplier: the factor is 0.5")
 	}
 }
 
@@ -187,7 +231,7 @@ func (in *input) r4jTimeLimiter(h *Hop, d props) {
 		h.note("no TimeLimiter: the limit of one attempt is that of the client, which is not in the file")
 		return
 	}
-	tl = r4jMerged(tl, d.sub("resilience4j.timelimiter.configs"))
+	tl = in.r4jMerged(h, h.Name, tl, d.sub("resilience4j.timelimiter.configs"))
 	limit := in.duration(h, "timeoutDuration", tl.get("timeoutDuration"), springGrammar)
 	if limit == nil {
 		limit = dp(time.Second)

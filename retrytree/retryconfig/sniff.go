@@ -44,17 +44,27 @@ func sniff(src []byte) syntax {
 			return synCaddy
 		}
 		return synUnknown
-	case nginxBlock.Match(src) && nginxStmt.Match(src), nginxRetry.Match(src):
+	case bytes.IndexByte(src, ';') > 0 && (nginxBlock.Match(src) && nginxStmt.Match(src) || nginxRetry.Match(src)):
 		return synNginx
-	case haproxySec.Match(src) && haproxyKey.Match(src) && !bytes.Contains(src, []byte("defaults:")):
+	case hasAny(src, "global", "defaults", "frontend", "backend", "listen") && haproxySec.Match(src) && haproxyKey.Match(src) && !bytes.Contains(src, []byte("defaults:")):
 		return synHAProxy
-	case caddyProxy.Match(src) && bytes.ContainsAny(src, "{") && !yamlKey.Match(src):
+	case hasAny(src, "reverse_proxy", "php_fastcgi", "lb_") && caddyProxy.Match(src) && bytes.ContainsAny(src, "{") && !yamlKey.Match(src):
 		return synCaddy
 	}
 	if s := flatSyntax(src); s != synUnknown {
 		return s
 	}
 	return synUnknown
+}
+
+// hasAny looks for words before an expression looks for their places.
+func hasAny(src []byte, words ...string) bool {
+	for _, w := range words {
+		if bytes.Contains(src, []byte(w)) {
+			return true
+		}
+	}
+	return false
 }
 
 var yamlKey = regexp.MustCompile(`(?m)^\s*-?\s*[\w.\-]+:\s`)
@@ -111,9 +121,13 @@ func parseYAML(name string, src []byte) ([]*tree.Node, error) {
 	return out, nil
 }
 
+func startOf(y *yamlx.Node) tree.Pos {
+	line, column := y.Start()
+	return tree.Pos{Line: line, Col: column}
+}
+
 func fromYAML(y *yamlx.Node) *tree.Node {
-	p := y.Pos()
-	n := &tree.Node{Pos: tree.Pos{Line: p.Line, Col: p.Column}}
+	n := &tree.Node{Pos: startOf(y)}
 	if t := y.Tag(); strings.HasPrefix(t, "!") && !strings.HasPrefix(t, "!!") {
 		n.Tag = t
 	}
@@ -124,8 +138,7 @@ func fromYAML(y *yamlx.Node) *tree.Node {
 		n.Kind = tree.Map
 		n.Entries = make([]tree.Entry, 0, len(y.Entries()))
 		for _, e := range y.Entries() {
-			kp := e.Key.Pos()
-			n.Entries = append(n.Entries, tree.Entry{Key: e.Key.Value(), KeyPos: tree.Pos{Line: kp.Line, Col: kp.Column}, Value: fromYAML(e.Value)})
+			n.Entries = append(n.Entries, tree.Entry{Key: e.Key.Value(), KeyPos: startOf(e.Key), Value: fromYAML(e.Value)})
 		}
 	case yamlx.Sequence:
 		n.Kind = tree.Seq

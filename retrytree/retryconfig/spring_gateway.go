@@ -14,6 +14,7 @@ var springGatewayReader = &Reader{
 	Name:    "spring-cloud-gateway",
 	Title:   "Spring Cloud Gateway Retry filter in application.yml",
 	Objects: []string{"spring.cloud.gateway"},
+	refusal: "the application does not start",
 	Samples: []Reading{{Setting: "filters[].args.retries of Retry", Counts: "after the first", Name: "application.yml", Text: `spring:
   cloud:
     gateway:
@@ -28,13 +29,13 @@ var springGatewayReader = &Reader{
 `}},
 	whole: func(in *input) bool { return in.anyProp(scgPrefixes...) },
 	read: func(in *input, _ []*doc) {
-		for _, d := range in.propDocs() {
+		in.eachReading(func(d props) {
 			for _, p := range scgPrefixes {
 				if sub := d.sub(p); len(sub) > 0 {
 					in.springGateway(sub)
 				}
 			}
-		}
+		})
 	},
 }
 

@@ -16,6 +16,7 @@ var springMessagingReader = &Reader{
 	Name:    "spring-messaging",
 	Title:   "Spring Boot messaging, Spring Cloud Stream, load balancer, Ribbon",
 	Objects: []string{"spring.kafka", "spring.rabbitmq", "spring.cloud.stream", "spring.cloud.loadbalancer.retry", "NAME.ribbon"},
+	refusal: "the application does not start",
 	Samples: []Reading{
 		{Setting: "spring.rabbitmq.listener.simple.retry.max-attempts (Boot 3 and before)", Counts: "all", Name: "application.yml", Text: `spring:
   rabbitmq:
@@ -48,13 +49,13 @@ a.ribbon.MaxAutoRetriesNextServer=@N@
 		return in.anyProp("spring.kafka", "spring.rabbitmq", "spring.cloud.stream", "spring.cloud.loadbalancer.retry", "*.ribbon", "ribbon")
 	},
 	read: func(in *input, _ []*doc) {
-		for _, d := range in.propDocs() {
+		in.eachReading(func(d props) {
 			in.springKafka(d)
 			in.springRabbit(d)
 			in.springStream(d)
 			in.springBalancer(d)
 			in.ribbon(d)
-		}
+		})
 	},
 }
 

@@ -58,7 +58,11 @@ func ReadPaths(ctx context.Context, paths []string, o WalkOptions) ([]*File, err
 		return nil, err
 	}
 	more, err := readAll(ctx, namedByPlans(files, seen), nil, o)
-	return append(files, more...), err
+	files = append(files, more...)
+	if err == nil {
+		link(files)
+	}
+	return files, err
 }
 
 // namedByPlans lists the files that plans take numbers from and that were not read. One
@@ -122,7 +126,9 @@ func readOne(name string, given bool, in io.Reader) (*File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("standard input: %w", err)
 		}
-		return ParseNamed("<stdin>", src), nil
+		r := ParseNamed("<stdin>", src)
+		r.istio, r.settings = nil, nil // standard input has no folder
+		return r, nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -138,7 +144,7 @@ func readOne(name string, given bool, in io.Reader) (*File, error) {
 		parse = ParseNamed
 	}
 	r := parse(name, src)
-	if len(r.Hops) == 0 && len(r.Facts) == 0 {
+	if len(r.Hops) == 0 && len(r.Facts) == 0 && r.settings == nil {
 		r.Source = nil // nothing of it is shown: do not hold ten thousand files in memory
 	}
 	return r, nil

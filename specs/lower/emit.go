@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/relplan/relplan/modelcheck/ir"
 	"github.com/relplan/relplan/specs/ast"
@@ -31,6 +32,7 @@ type emitter struct {
 	// lostScript is the script whose answer is lost: when it ends, the run takes
 	// the branch for "no answer".
 	lostScript *node
+	gets       []get // of this action, not judged yet
 	// failing is set while a branch is taken because of an error or a lost
 	// answer: a run that then stops has not come to its end.
 	failing bool
@@ -126,6 +128,7 @@ func (em *emitter) again() *emitter {
 func (em *emitter) arm() *emitter {
 	c := *em
 	c.env = maps.Clone(em.env)
+	c.gets = slices.Clone(em.gets)
 	c.depth++
 	return &c
 }
@@ -241,7 +244,7 @@ func (em *emitter) listEnd() []ir.Stmt {
 
 // settle stops at a location: live names are stored, the others forgotten.
 func (em *emitter) settle(n *node) []ir.Stmt {
-	var out []ir.Stmt
+	out := em.answered(n)
 	for _, s := range em.p.slots {
 		if s.ir == nil {
 			continue
@@ -276,7 +279,7 @@ func (em *emitter) clearFresh() []ir.Stmt {
 // endRun ends the run: what it held is given back (R9). completed says that
 // the run came to its end or stopped, and did not fail.
 func (em *emitter) endRun(completed bool) []ir.Stmt {
-	out := em.rollbackIfOpen()
+	out := append(em.answered(nil), em.rollbackIfOpen()...)
 	if completed {
 		out = append(out, em.p.trigger.ended(em)...)
 	} else {

@@ -139,8 +139,9 @@ consumer/0 insert inbox done
 consumer/0 insert ledger done
 consumer/0 commit shop done
 consumer/0 ack m on_error (injected error) [fails] spends error
-consumer/0 start payments {deliveries: 1, op: payment 1}
 retention ends inbox {op: payment 1} after keep
+operator replay parked {op: payment 1} to payments spends operator_replay
+consumer/0 start payments {deliveries: 0, op: payment 1}
 consumer/0 insert inbox done
 consumer/0 insert ledger done
 consumer/0 commit shop done`},
@@ -161,8 +162,9 @@ by_number/0 select outbox done (none matches) reads none`},
 		{"../library/provider-forgets-the-key", "kept-a-day-retried-three", 1, `
 payer/0 start jobs {deliveries: 0, op: payment 1}
 payer/0 call bank.charge done [done, answer lost] spends response_lost
-payer/0 start jobs {deliveries: 1, op: payment 1}
 key forgotten bank.charge {client_key: payment 1} after keep
+operator replay parked {op: payment 1} to jobs spends operator_replay
+payer/0 start jobs {deliveries: 0, op: payment 1}
 payer/0 call bank.charge done reads {}`},
 		{"../library/two-event-ids", "inbox-alone", 1, `
 consumer/0 start events {id: events 0.0, op: payment 1}
@@ -178,7 +180,9 @@ consumer/0 commit shop done`},
 consumer/0 start events {id: payment 1, op: payment 1} partition 0 number 0
 consumer/0 commit_offset events done
 consumer/0 crash spends crash`},
-		{"../library/cache-fill", "delete-after-write", 1, `
+		{"../library/cache-fill", "delete-after-write", 2, `
+eviction/0 start spends eviction
+eviction/0 remove cache done
 reader/0 start read 1
 reader/0 get cache done (none matches) reads none
 reader/0 select items done reads {k: X, v: 1}
@@ -190,7 +194,7 @@ reader/0 put cache done`},
 consumer/0 start transfers {deliveries: 0, id: transfer 1, op: transfer 1}
 consumer/0 put locks done
 consumer/0 select ledger done (none matches) reads none
-ttl ends locks {key: transfer 1} of consumer/0 after ttl of locks spends stall
+ttl ends locks {key: transfer 1, value: consumer/0} of consumer/0 after ttl of locks spends stall
 visibility ends transfers {id: transfer 1, op: transfer 1} of consumer/0
 consumer/1 start transfers {deliveries: 1, id: transfer 1, op: transfer 1}
 consumer/1 put locks done
@@ -226,7 +230,7 @@ func events(h *lower.History) string {
 
 // A step that waited names the instance whose transaction it waited for.
 func TestEventBlocker(t *testing.T) {
-	h := historyOf(t, "../testdata/reports/p073-blocked-select-for-update.yaml", "as_reported", 1)
+	h := historyOf(t, "../incidents/p073-blocked-select-for-update.yaml", "as_reported", 1)
 	for _, s := range h.Steps {
 		if e := s.Event; e.Waited {
 			if e.Blocker == nil || *e.Blocker != (lower.InstanceID{Of: e.Process, Index: 1 - e.Instance}) {
@@ -242,7 +246,7 @@ func TestEventBlocker(t *testing.T) {
 // is: a step, a start, or a What.
 func TestEventsSayWhatTheyAre(t *testing.T) {
 	seen := map[lower.What]bool{}
-	for _, pattern := range []string{"../testdata/*.yaml", "../testdata/reports/*.yaml", "../library/*.yaml"} {
+	for _, pattern := range []string{"../testdata/*.yaml", "../incidents/*.yaml", "../library/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatal(pattern, err)

@@ -356,7 +356,7 @@ func (em *emitter) getPlan(n *node) plan {
 	found.do = func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		em.bind(s.As, em.p.onlyRead(s.As, em.entryValue(e.t, place)), &out)
-		return append(out, em.lw.monitors.got(em, s, em.entryValue(e.t, place))...)
+		return append(out, em.remember(s, em.entryValue(e.t, place))...)
 	}
 	pl.outcomes = []*outcome{found, {done: true, pure: true, guard: not(e.there(nil)), text: "finds nothing", why: NoneMatches, do: func(em *emitter) []ir.Stmt {
 		if s.As != nil {
@@ -401,7 +401,36 @@ func (em *emitter) getInline(s *ast.Step) []ir.Stmt {
 	if s.As != nil {
 		em.env[s.As] = newValue(ls...)
 	}
-	return append(out, em.lw.monitors.got(em, s, newValue(ls...))...)
+	return append(out, em.remember(s, newValue(ls...))...)
+}
+
+// remember keeps what a get has found until it is clear whether the run does
+// something with it; where nothing reads it, it counts as answered.
+func (em *emitter) remember(s *ast.Step, v value) []ir.Stmt {
+	if s.As == nil || !slices.ContainsFunc(em.p.byVar[s.As], func(l *slot) bool { return em.p.read[l.id] }) {
+		return em.lw.monitors.got(em, s, v)
+	}
+	em.gets = append(em.gets, get{s, v})
+	return nil
+}
+
+// get is a get with what it has found.
+type get struct {
+	step  *ast.Step
+	value value
+}
+
+// answered judges the gets of this action whose names the run still reads at n, or
+// all of them where it ends (nil): an entry that is looked at and dropped on the
+// way to the next round trip was no answer.
+func (em *emitter) answered(n *node) []ir.Stmt {
+	var out []ir.Stmt
+	for _, g := range em.gets {
+		if n == nil || slices.ContainsFunc(em.p.byVar[g.step.As], func(l *slot) bool { return n.live[l.id] }) {
+			out = append(out, em.lw.monitors.got(em, g.step, g.value)...)
+		}
+	}
+	return out
 }
 
 // scratch makes the variables for getInline.

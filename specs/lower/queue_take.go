@@ -79,7 +79,7 @@ func (t *messageTrigger) as() *ast.Var { return t.tr.As }
 
 // The id of the one message of an operation is the operation's own symbol.
 func (t *messageTrigger) derived(stored value) []leaf {
-	out := []leaf{here(yes)}
+	out := []leaf{here(yes), {".last/b", ir.Type{Kind: ir.Bool}, yes}}
 	if l, ok := stored.find(".op" + t.opKey()); ok && t.oneID() {
 		out = append(out, leaf{".id" + t.opKey(), l.typ, l.e})
 	}

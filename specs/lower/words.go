@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -400,6 +401,9 @@ func (g *glance) phrase(p *process, n *node) string {
 	case ast.VerbExpire:
 		return "sets the ttl of " + show(s.Key) + " in " + s.Subject
 	case ast.VerbScript:
+		if fails(s) {
+			return "runs a script on " + s.Subject + " that fails before its end"
+		}
 		return "runs a script on " + s.Subject
 	case ast.VerbSend:
 		return "sends to " + s.Subject + " (" + cells() + ")"
@@ -417,4 +421,9 @@ func (g *glance) phrase(p *process, n *node) string {
 		return s.Verb.String() + "s " + show(s.Key) + " on " + s.Subject
 	}
 	return s.Verb.String() + " " + s.Subject
+}
+
+// fails says whether the script always fails before its end.
+func fails(script *ast.Step) bool {
+	return slices.ContainsFunc(script.Do, func(s *ast.Step) bool { return s.Verb == ast.VerbFail && s.When == nil })
 }

@@ -9,6 +9,7 @@ import (
 type Prop struct {
 	Path  []string // segments as written; list positions are numbers
 	Value *Node
+	Doc   int // number of the document, where documents are laid over each other
 }
 
 // Key gives the path joined with dots.
@@ -31,7 +32,7 @@ func (n *Node) Flatten() []Prop {
 			}
 		default:
 			if n != nil {
-				out = append(out, Prop{path, n})
+				out = append(out, Prop{Path: path, Value: n})
 			}
 		}
 	}
@@ -115,12 +116,13 @@ func ParseProperties(src []byte) (docs [][]Prop, pairs int) {
 			i++
 			text = text[:len(text)-1] + strings.TrimLeft(lines[i].Text, " \t\f")
 		}
+		text = strings.TrimPrefix(text, "export ") // of a shell, in .env files
 		key, value, sep := splitProperty(text)
 		if sep {
 			pairs++
 		}
 		d := &docs[len(docs)-1]
-		*d = append(*d, Prop{SplitKey(key), &Node{Kind: Scalar, Text: value, Pos: Pos{l.N, col}}})
+		*d = append(*d, Prop{Path: SplitKey(key), Value: &Node{Kind: Scalar, Text: value, Pos: Pos{l.N, col}}})
 	}
 	return docs, pairs
 }
