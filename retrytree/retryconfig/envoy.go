@@ -259,6 +259,16 @@ func (in *input) envoyWaits(h *Hop, b *tree.Node) {
 	h.Waits.Explicit, h.Waits.Line = true, b.Pos.Line
 }
 
+// onlyCodes sees a policy whose one condition is a list of status codes that is empty.
+func (in *input) onlyCodes(h *Hop, p envoyPolicy, at tree.Pos) {
+	if len(p.codes) > 0 || len(p.conditions) != 1 || p.conditions[0] != "retriable-status-codes" || !h.Retries() {
+		return
+	}
+	in.fact("dead-retry-policy", at, h, "the only condition is retriable-status-codes, and there is no code: nothing is retried").Value = h.Written
+	h.Written += ", but no status code is retried"
+	h.attempts(1)
+}
+
 // envoyRetryOn reads the conditions and what activates what.
 func (in *input) envoyRetryOn(h *Hop, pol *tree.Node) envoyPolicy {
 	on := snake(pol, "retry_on")
@@ -288,5 +298,6 @@ func (in *input) envoyRetryOn(h *Hop, pol *tree.Node) envoyPolicy {
 		h.Written += ", but retry_on is empty"
 		h.attempts(1)
 	}
+	in.onlyCodes(h, p, pol.At())
 	return p
 }
