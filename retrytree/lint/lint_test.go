@@ -258,3 +258,25 @@ func TestUncappedBackoff(t *testing.T) {
 		}
 	}
 }
+
+// TestAlternatives: routes beside each other into one application make one finding, that
+// of the worst of them.
+func TestAlternatives(t *testing.T) {
+	edge := Source{"vs.yaml", `apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: checkout, namespace: shop}
+spec:
+  http:
+  - {timeout: 9s, retries: {attempts: 2, perTryTimeout: 2s, retryOn: reset}, route: [{destination: {host: checkout}}]}
+  - {timeout: 9s, retries: {attempts: 3, perTryTimeout: 1s, retryOn: reset}, route: [{destination: {host: checkout}}]}
+  - {timeout: 9s, retries: {attempts: 1, perTryTimeout: 3s, retryOn: reset}, route: [{destination: {host: checkout}}]}
+`}
+	app := Source{"application.yml", "spring: {application: {name: checkout}}\nresilience4j:\n  retry: {instances: {pay: {maxAttempts: 5, waitDuration: 200ms}}}\n  timelimiter: {instances: {pay: {timeoutDuration: 1s}}}\n"}
+	fs := Run(parse([]Source{edge, app}), Options{})
+	if amp := named(fs, "amplification-over-limit"); len(amp) != 1 || amp[0].Value != "20" {
+		t.Errorf("%+v", amp)
+	}
+	if out := named(fs, "child-outlives-caller"); len(out) != 1 || out[0].Limit != "1s" {
+		t.Errorf("%+v", out)
+	}
+}
