@@ -26,8 +26,10 @@ var envoyReader = &Reader{
         retry_on: 5xx
         num_retries: @N@
 `}},
-	claims: func(d *doc) bool { return d.version == "" && (envoyShape(d.root)) },
-	read:   readEnvoy,
+	claims: func(d *doc) bool {
+		return d.version == "" && envoyShape(d.root) || d.is("cilium.io", "CiliumEnvoyConfig", "CiliumClusterwideEnvoyConfig")
+	},
+	read: readEnvoy,
 }
 
 func envoyShape(root *tree.Node) bool {
@@ -131,9 +133,11 @@ func (in *input) envoyVirtualHost(vh *tree.Node, budgets map[string]*Budget) {
 		}
 		h := in.hop("envoy.RouteConfiguration", vh.Get("name").Str()+"#"+path, at)
 		h.Methods = envoyMethods(match)
-		if c := action.Get("cluster").Str(); c != "" {
+		for _, c := range envoyClusters(action) {
 			h.To = append(h.To, c)
-			h.Budget = budgets[c]
+			if h.Budget == nil {
+				h.Budget = budgets[c]
+			}
 		}
 		if pol != nil && vhPolicy.Is(tree.Map) {
 			in.fact("overridden-policy", pol.At(), h, "the policy of the route replaces the policy of the virtual host as a whole, no field is inherited")
@@ -146,6 +150,20 @@ func (in *input) envoyVirtualHost(vh *tree.Node, budgets map[string]*Budget) {
 		}
 		in.envoyRoute(h, action, pol, hedge)
 	}
+}
+
+// envoyClusters gives the clusters that a route sends to.
+func envoyClusters(action *tree.Node) []string {
+	if c := action.Get("cluster").Str(); c != "" {
+		return []string{c}
+	}
+	var out []string
+	for _, c := range snake(action, "weighted_clusters").Get("clusters").List() {
+		if name := c.Get("name").Str(); name != "" && c.Get("weight").Str() != "0" {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // envoyMethods gives the methods of a :method header match, nil for all.
