@@ -156,6 +156,24 @@ func TestSuppression(t *testing.T) {
 	}
 }
 
+// TestSuppressionInString: in JSON a mark stands in a string, where its reason ends, and a
+// mark that does not count is a finding at its line like any other.
+func TestSuppressionInString(t *testing.T) {
+	src := Source{"vs.json", `{"apiVersion": "networking.istio.io/v1", "kind": "VirtualService", "metadata": {"name": "a",
+ "annotations": {"x": "relplan:ignore-file wildcard-retry-on until 2027-01-01: read only"}},
+ "spec": {"http": [{"match": [{"method": {"exact": "GET"}}], "timeout": "5s", "retries": {"attempts": 1, "perTryTimeout": "1s", "retryOn": "5xx"}, "route": [{"destination": {"host": "a"}}]}]}}`}
+	day, _ := time.Parse("2006-01-02", "2026-12-01")
+	fs := Run(parse([]Source{src}), Options{Today: day})
+	i := slices.IndexFunc(fs, func(f Finding) bool { return f.Rule == "wildcard-retry-on" })
+	if i < 0 || fs[i].Suppressed == nil || fs[i].Suppressed.Reason != "read only" {
+		t.Errorf("%+v", fs)
+	}
+	fs = Run(parse([]Source{src}), Options{Today: day.AddDate(1, 0, 0)})
+	if len(fs) < 2 || fs[0].Rule != badSuppression || fs[0].Line != 2 || fs[0].Fingerprint == "" {
+		t.Errorf("%+v", fs)
+	}
+}
+
 func Find1(t *testing.T, code string) *Rule {
 	r, ok := Find(code)
 	if !ok {
