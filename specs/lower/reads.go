@@ -24,6 +24,9 @@ func (lw *lowering) findReads() {
 			if s.OrderBy != nil {
 				lw.readExpr(s.OrderBy)
 			}
+			if s.OnlyIfValue != nil {
+				lw.readEntry(s.Resource, "")
+			}
 		}
 	}
 	for _, r := range lw.spec.Resources {
