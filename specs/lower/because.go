@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/relplan/relplan/modelcheck"
@@ -155,27 +156,31 @@ func (o *Outcome) crashReason(h *History, i int, add func(string, ...any)) {
 	add("%s crashed at step %d", s.Actor, s.N)
 }
 
-// readReason: a worker found nothing because another one had not written yet: the
-// first row that appears there later is not its own. A row that is merely changed
-// later may never have been what it looked for.
+// readReason: a worker found nothing because another one had not yet written what
+// it would have found.
 func (o *Outcome) readReason(h *History, i int, add func(string, ...any)) {
 	s := &h.Steps[i]
 	if s.note.Outcome == nil || s.note.Outcome.text != "finds nothing" {
 		return
 	}
-	where := s.note.Step.Subject
 	for j := i + 1; j < len(h.Steps); j++ {
 		w := &h.Steps[j]
-		for _, c := range w.Changed {
-			if w.Actor == "" || c.Where != where || !strings.HasPrefix(c.What, "+") {
-				continue
-			}
-			if w.Actor != s.Actor {
-				add("%s read nothing at step %d because %s had not yet written (step %d)", s.Actor, s.N, w.Actor, w.N)
-			}
-			return
+		if !slices.ContainsFunc(w.Changed, func(c Change) bool { return c.Where == s.note.Step.Subject }) || o.findsNothing(s, w.after) {
+			continue
 		}
+		if w.Actor != s.Actor && w.Actor != "" {
+			add("%s read nothing at step %d because %s had not yet written (step %d)", s.Actor, s.N, w.Actor, w.N)
+		}
+		return
 	}
+}
+
+// findsNothing tells whether the read of that step would find nothing in another
+// state, with what its run knew at the step.
+func (o *Outcome) findsNothing(s *Step, state []uint64) bool {
+	g := o.glance(state).with(s.note.proc.self, s.self)
+	g.past, g.remembers = s.before, s.note.proc.set
+	return g.holds(s.note.Outcome.guard)
 }
 
 // staleReason: a worker went by what it had read, which another one changed
