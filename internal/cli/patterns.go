@@ -10,6 +10,7 @@ import (
 	"github.com/relplan/relplan/internal/diag"
 	"github.com/relplan/relplan/reports"
 	"github.com/relplan/relplan/specs"
+	"github.com/relplan/relplan/specs/ast"
 	"github.com/relplan/relplan/specs/incidents"
 	"github.com/relplan/relplan/specs/library"
 )
@@ -23,6 +24,7 @@ type patternsDocument struct {
 type patternDoc struct {
 	Name     string       `json:"name"`
 	Title    string       `json:"title"`
+	Question string       `json:"question"` // of the reader whom it answers
 	Variants []variantDoc `json:"variants"`
 	Report   int          `json:"report,omitempty"`
 	System   string       `json:"system,omitempty"`
@@ -33,8 +35,70 @@ type patternDoc struct {
 
 type variantDoc struct {
 	Name   string `json:"name"`
+	About  string `json:"about"`
 	Expect string `json:"expect"`
 }
+
+func describePattern(name, question string) (patternDoc, error) {
+	s, err := library.Load(name)
+	if err != nil {
+		return patternDoc{}, err
+	}
+	return patternDoc{Name: name, Title: s.About, Question: question, Variants: variantDocs(s)}, nil
+}
+
+// counts is "5, 3 of them broken".
+func (p patternDoc) counts() string {
+	broken := 0
+	for _, v := range p.Variants {
+		if v.Expect != ast.Holds {
+			broken++
+		}
+	}
+	return fmt.Sprintf("%d, %d of them broken", len(p.Variants), broken)
+}
+
+// libraryReport lists the patterns by the question that a reader has.
+func libraryReport() (*reports.Report, error) {
+	doc := patternsDocument{Schema: patternsSchema, Patterns: []patternDoc{}}
+	r := &reports.Report{Command: "patterns"}
+	for _, g := range library.Groups {
+		t := reports.Table{Columns: []reports.Column{{Name: "pattern"}, {Name: "what it is"}, {Name: "variants"}}}
+		for _, name := range g.Patterns {
+			p, err := describePattern(name, g.Question)
+			if err != nil {
+				return nil, err
+			}
+			doc.Patterns = append(doc.Patterns, p)
+			t.Rows = append(t.Rows, []string{name, p.Title, p.counts()})
+		}
+		r.Add(reports.Heading{Level: 3, Text: g.Question}, t)
+	}
+	r.Add(reports.Paragraph{Text: "each with its histories and repairs: docs/patterns/PATTERN.md; as a spec of your own: `relplan new PATTERN`"})
+	r.Data = doc
+	return r, nil
+}
+
+// incidentsReport lists the public reports of protocols that went wrong.
+func incidentsReport() (*reports.Report, error) {
+	docs, err := incidentDocs()
+	if err != nil {
+		return nil, err
+	}
+	t := reports.Table{Columns: []reports.Column{{Name: "incident"}, {Name: "system and outcome"}, {Name: "variants"}}}
+	for _, p := range docs {
+		var variants []string
+		for _, v := range p.Variants {
+			variants = append(variants, v.Name)
+		}
+		t.Rows = append(t.Rows, []string{p.Name, p.System + ": " + strings.Join(p.Outcomes, ", "), strings.Join(variants, ", ")})
+	}
+	r := &reports.Report{Command: "patterns", Data: patternsDocument{Schema: patternsSchema, Patterns: docs}}
+	r.Add(t)
+	return r, nil
+}
+
+const patternsSchema = "relplan.dev/patterns/v1"
 
 func newPatterns(f *factory) *cobra.Command {
 	reported := false
@@ -46,45 +110,18 @@ func newPatterns(f *factory) *cobra.Command {
   relplan patterns -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			list, columns := patternDocs, []reports.Column{{Name: "pattern"}, {Name: "what it is"}, {Name: "variants"}}
+			r, err := libraryReport()
 			if reported {
-				list, columns[0].Name, columns[1].Name = incidentDocs, "incident", "system and outcome"
+				r, err = incidentsReport()
 			}
-			docs, err := list()
 			if err != nil {
 				return err
 			}
-			t := reports.Table{Columns: columns}
-			for _, p := range docs {
-				about := p.Title
-				if reported {
-					about = p.System + ": " + strings.Join(p.Outcomes, ", ")
-				}
-				var variants []string
-				for _, v := range p.Variants {
-					variants = append(variants, v.Name)
-				}
-				t.Rows = append(t.Rows, []string{p.Name, about, strings.Join(variants, ", ")})
-			}
-			r := &reports.Report{Command: "patterns", Data: patternsDocument{Schema: "relplan.dev/patterns/v1", Patterns: docs}}
-			r.Add(t)
 			return f.Emit(r)
 		},
 	}
 	cmd.Flags().BoolVar(&reported, "incidents", false, "list public reports of protocols that went wrong instead")
 	return cmd
-}
-
-func patternDocs() ([]patternDoc, error) {
-	docs := []patternDoc{}
-	for _, name := range library.Names() {
-		s, err := library.Load(name)
-		if err != nil {
-			return nil, err
-		}
-		docs = append(docs, patternDoc{Name: name, Title: s.About, Variants: variantDocs(s)})
-	}
-	return docs, nil
 }
 
 func incidentDocs() ([]patternDoc, error) {
@@ -103,7 +140,7 @@ func incidentDocs() ([]patternDoc, error) {
 func variantDocs(s *specs.Spec) []variantDoc {
 	docs := []variantDoc{}
 	for _, v := range s.Variants() {
-		d := variantDoc{Name: v.Variant}
+		d := variantDoc{Name: v.Variant, About: v.VariantAbout}
 		if v.Expect != nil {
 			d.Expect = v.Expect.Text
 		}
