@@ -11,11 +11,11 @@ var known = []struct {
 	{"moving-predicate", []string{"postgres-ru", "postgres-rc"},
 		"Under read committed a statement of PostgreSQL that has waited looks again only at the rows that it had found before. A row that has come to match meanwhile is not found; in the model, as in InnoDB, it is. " +
 			"Do not select rows by a value that others change, or repeat the statement until it finds nothing without having waited."},
-	{"stale-read-only", []string{"sqlite-wal", "postgres-ser"},
-		"The model's serializable orders transactions as they commit. PostgreSQL, and SQLite in WAL mode, let a transaction that only reads end on its snapshot although newer values are committed: it counts as earlier. " +
-			"What such a transaction has read is one consistent moment, but perhaps not the present one."},
 	{"stale-read-write", []string{"postgres-ser"},
-		"The same order, with a write: PostgreSQL refuses only what closes a circle. A decision that must still hold when it is committed has to lock the row it read (`select lock: true`), or change it."},
+		"The model's serializable orders transactions that write as they commit. PostgreSQL promises only that some order explains what was seen: it lets a transaction write and commit although what it has read is no longer so, as long as that closes no circle. " +
+			"A decision that must still hold when it is committed has to lock the row it read (`select lock: true`), or change it."},
+	{"newer-unseen", []string{"postgres-ser"},
+		"The same: A counts as before B, although B has committed. In the model a transaction that contains a write is refused at its commit, even if the write has found nothing."},
 }
 
 // Excuse is the explanation of a WEAKER cell that is known.

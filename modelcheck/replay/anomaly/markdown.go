@@ -30,8 +30,9 @@ func (t *Table) Markdown(old string) (string, error) {
 		return "", err
 	}
 	r := &renderer{t: t, cases: cases}
+	head, rows := r.overview(link)
 	parts := map[string]any{
-		"Measured": r.measured(), "Overview": r.overview(), "Model": r.model(), "Agreement": r.agreement(),
+		"Measured": r.measured(), "Overview": table(append([][]string{head}, rows...)), "Model": r.model(), "Agreement": r.agreement(),
 		"Weaker": r.weaker(), "Stricter": r.stricter(), "Cases": r.details(), "Replay": between(old, replayBegin, replayEnd),
 	}
 	tpl, err := template.New("page").Parse(page)
@@ -103,20 +104,32 @@ func (r *renderer) sameColumn(a, b string) bool {
 
 var marks = map[Verdict]string{Stricter: " ▲", Weaker: " ▼"}
 
-func (r *renderer) overview() string {
-	cols := r.columns()
-	head := []string{""}
-	for _, p := range cols {
-		head = append(head, fmt.Sprintf("%s %s", p.Engine, short(p)))
+// Overview is the large table: a head and a row per case, with a row that has
+// only a title before each group. Marks tell where the engine is stricter or
+// weaker than the model.
+func (t *Table) Overview() (head []string, rows [][]string, err error) {
+	cases, err := Catalog()
+	if err != nil {
+		return nil, nil, err
 	}
-	rows := [][]string{head}
+	r := &renderer{t: t, cases: cases}
+	head, rows = r.overview(func(c *Case) string { return c.Title })
+	return head, rows, nil
+}
+
+func (r *renderer) overview(title func(*Case) string) (head []string, rows [][]string) {
+	cols := r.columns()
+	head = []string{""}
+	for _, p := range cols {
+		head = append(head, p.Engine+" "+short(p))
+	}
 	group := ""
 	for _, c := range r.cases {
 		if c.Group != group {
 			group = c.Group
 			rows = append(rows, append([]string{"*" + group + "*"}, make([]string, len(cols))...))
 		}
-		row := []string{link(c)}
+		row := []string{title(c)}
 		for _, p := range cols {
 			cell, ok := r.t.Cell(c, p)
 			if !ok {
@@ -127,7 +140,7 @@ func (r *renderer) overview() string {
 		}
 		rows = append(rows, row)
 	}
-	return table(rows)
+	return head, rows
 }
 
 // short is the isolation as the head of a column; defaults are marked.
@@ -271,7 +284,7 @@ func (r *renderer) stricter() string {
 	rows := [][]string{{"question", "engine", "the step that is refused or waits"}}
 	for _, c := range r.cases {
 		for _, g := range r.outcomes(c, func(v Verdict) bool { return v == Stricter }) {
-			what := "`" + strings.Join(g.cell.Events, "`, then `") + "`"
+			what := phrase(g.cell.Events)
 			if len(g.cell.Events) == 0 {
 				what = "no step: what is asked just does not come about"
 			}
@@ -342,7 +355,13 @@ func (r *renderer) details() string {
 			fmt.Fprintf(&b, "* %s: %s.\n", o.cell.sentence(), o.where())
 		}
 		for _, l := range c.without {
-			fmt.Fprintf(&b, "* not asked: %s: %s.\n", strings.Join(l.only, ", "), l.text)
+			o := &outcome{}
+			for _, p := range Profiles {
+				if l.holdsFor(p) {
+					o.in = append(o.in, p)
+				}
+			}
+			fmt.Fprintf(&b, "* not asked, %s: %s.\n", l.text, o.where())
 		}
 		for _, n := range c.Notes {
 			fmt.Fprintf(&b, "\n%s\n", n)
@@ -354,22 +373,35 @@ func (r *renderer) details() string {
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// sentence is the cell in words: "no, B waits: `update ..`, then B 40001: ..".
+// sentence is the cell in words: "no: B waits at `update ..`, then gets 40001".
 func (c Cell) sentence() string {
 	s := "no"
 	if c.Happened {
 		s = "**yes**"
 	}
-	for i, e := range c.Events {
-		who, what, _ := strings.Cut(e, ": ")
-		s += map[bool]string{true: "; ", false: ", then "}[i == 0] + who
-		if strings.HasPrefix(what, "a deadlock") {
-			s += ": " + what
-		} else {
-			s += " at `" + what + "`"
-		}
+	if len(c.Events) > 0 {
+		s += ": " + phrase(c.Events)
 	}
 	return s
+}
+
+// phrase tells events in their order.
+func phrase(events []Event) string {
+	var parts []string
+	for i, e := range events {
+		again := i > 0 && e.Session == events[i-1].Session && e.At == events[i-1].At
+		switch {
+		case e.Session == "":
+			parts = append(parts, "a deadlock, "+e.What+" for one of the two")
+		case again:
+			parts = append(parts, "gets "+e.What)
+		case e.What == "waits":
+			parts = append(parts, fmt.Sprintf("%s waits at `%s`", e.Session, e.At))
+		default:
+			parts = append(parts, fmt.Sprintf("%s gets %s at `%s`", e.Session, e.What, e.At))
+		}
+	}
+	return strings.Join(parts, ", then ")
 }
 
 // turns is the schedule with what a session does in one turn on one line; the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/relplan/relplan/modelcheck"
 	"github.com/relplan/relplan/specs"
+	"github.com/relplan/relplan/specs/ast"
 	"github.com/relplan/relplan/specs/lower"
 )
 
@@ -21,7 +22,7 @@ const (
 // ModelAnswer is what the model says of a case at one level.
 type ModelAnswer struct {
 	Possible bool     `json:"possible"`
-	Errors   []string `json:"errors"` // refusals that a history meets: "serialization failure"
+	Errors   []string `json:"errors"` // refusals that a history meets: "serialization at commit"
 }
 
 // Ask checks the spec of a case at a level: is there a history in which the
@@ -57,14 +58,18 @@ func Ask(ctx context.Context, c *Case, m Model) (*ModelAnswer, error) {
 	return out, nil
 }
 
-// refusal is why a history was refused: the step before it is handed over says
-// "commits on db: serialization failure".
+// refusal is why and where the last refused step of a history was refused:
+// "serialization at commit".
 func refusal(h *lower.History) string {
 	for i := len(h.Steps) - 1; i >= 0; i-- {
-		if _, why, ok := strings.Cut(h.Steps[i].Text, ": "); ok {
-			kind, _, _ := strings.Cut(why, ":")
-			return kind
+		e := h.Steps[i].Event
+		if e.Step == nil || e.Branch != ast.OnError || e.Why == lower.NoReason {
+			continue
 		}
+		if e.Commit {
+			return e.Why.String() + " at commit"
+		}
+		return e.Why.String() + " at " + e.Step.Verb.String()
 	}
 	return "error"
 }

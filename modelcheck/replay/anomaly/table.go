@@ -19,7 +19,14 @@ type Cell struct {
 	Waits    bool     `json:"waits,omitempty"`
 	Refused  bool     `json:"refused,omitempty"` // by another error than a duplicate key
 	Codes    []string `json:"codes,omitempty"`   // of the engine, in the order of the schedule
-	Events   []string `json:"events,omitempty"`  // "B waits: update ..", "B 40001: commit"
+	Events   []Event  `json:"events,omitempty"`
+}
+
+// Event is what a schedule met: a session that waits, or is refused.
+type Event struct {
+	Session string `json:"session,omitempty"` // "" for a deadlock, whose victim may be either
+	What    string `json:"what"`              // "waits", or the engine's code
+	At      string `json:"at,omitempty"`      // the statement
 }
 
 // Engine is what was measured once per engine. It differs between machines.
@@ -183,7 +190,7 @@ func cellOf(o *Observation) Cell {
 	for _, r := range results {
 		c.Waits = c.Waits || r.Waited
 		if r.Waited && deadlock == "" {
-			c.Events = append(c.Events, fmt.Sprintf("%s waits: %s", r.Session, r.Text))
+			c.Events = append(c.Events, Event{r.Session, "waits", r.Text})
 		}
 		if r.Err == nil {
 			continue
@@ -191,11 +198,11 @@ func cellOf(o *Observation) Cell {
 		c.Codes = append(c.Codes, r.Code)
 		c.Refused = c.Refused || r.Failure != engines.Duplicate
 		if r.Failure != engines.Deadlock {
-			c.Events = append(c.Events, fmt.Sprintf("%s %s: %s", r.Session, r.Code, r.Text))
+			c.Events = append(c.Events, Event{r.Session, r.Code, r.Text})
 		}
 	}
 	if deadlock != "" {
-		c.Events = append(c.Events, deadlock+": a deadlock, one of the two is the victim")
+		c.Events = append(c.Events, Event{What: deadlock})
 	}
 	return c
 }
