@@ -58,6 +58,11 @@ promises:
 `
 	add := replace(first, "STATEMENT", "update: t, where: {k: A}, set: {v: v + 1}")
 	key := replace(first, "STATEMENT", "insert: t, row: {k: B}, if_exists: stop")
+	locked := replace(first, "{STATEMENT}", `{lock: db, key: K, scope: transaction}
+          - {select: t, where: {k: B}, as: r}
+          - {go: over, when: r != none}
+          - {insert: t, row: {k: B}, if_exists: go refused}
+          - {at: over, let: {z: true}}`)
 	readOnly := `
 operations: {op: 1}
 resources:
@@ -101,6 +106,8 @@ must_be_possible:
 		{"first_statement_waits_mysql", "InnoDB acts on the newest row", of(add, "mysql"), "holds"},
 		{"mariadb_is_innodb", "engine: mariadb is the profile of InnoDB", of(add, "mariadb"), "holds"},
 		{"first_insert_waits", "a key is no row of the snapshot: the second insert is a duplicate", of(key, "postgres"), "holds"},
+		{"lock_before_look_postgres", "R1: an advisory lock as the first statement: the snapshot is from before its wait", of(locked, "postgres"), "broken"},
+		{"lock_before_look_mysql", "InnoDB takes its snapshot at the first plain read", of(locked, "mysql"), "holds"},
 		{"serializable_reader_postgres", "a transaction that only reads sees one moment, and commits though it has passed", of(readOnly, "postgres"), "broken unseen"},
 		{"serializable_reader_sqlite", "the same in SQLite", of(readOnly, "sqlite"), "broken unseen"},
 		{"serializable_reader_mysql", "in InnoDB its reads lock", of(readOnly, "mysql"), "holds unseen"},

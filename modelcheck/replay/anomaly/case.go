@@ -16,6 +16,7 @@ type Case struct {
 	Title    string // "lost update"
 	Asks     string // what happened if the answer is yes
 	Notes    []string
+	AnyOrder bool   // the question makes sense for every order of the sessions' statements
 	lines    []line // of setup, then of the sessions
 	happened []line
 	without  []line // profiles that cannot be asked, with the reason
@@ -81,6 +82,8 @@ func (c *Case) add(l line) error {
 		c.Asks = l.text
 	case l.key == "note":
 		c.Notes = append(c.Notes, l.text)
+	case l.key == "orders" && l.text == "any":
+		c.AnyOrder = true
 	case l.key == "without":
 		c.without = append(c.without, l)
 	case l.key == "happened":
@@ -94,9 +97,46 @@ func (c *Case) add(l line) error {
 		}
 		c.lines = append(c.lines, l)
 	default:
-		return fmt.Errorf("%q is no key: expected title, asks, note, setup, a session A to Z, happened or without", l.key)
+		return fmt.Errorf("%q is no key: expected title, asks, note, orders: any, setup, a session A to Z, happened or without", l.key)
 	}
 	return nil
+}
+
+// orders lists every way to merge the statements of two sessions, each in its
+// own order; a begin goes with the statement after it.
+func orders(steps []line) [][]line {
+	var names []string
+	units := map[string][][]line{}
+	for _, l := range steps {
+		if !slices.Contains(names, l.key) {
+			names = append(names, l.key)
+		}
+		u := units[l.key]
+		if n := len(u); n > 0 && u[n-1][len(u[n-1])-1].text == "begin" {
+			u[n-1] = append(u[n-1], l)
+		} else {
+			u = append(u, []line{l})
+		}
+		units[l.key] = u
+	}
+	if len(names) != 2 {
+		return [][]line{steps}
+	}
+	return merge(units[names[0]], units[names[1]])
+}
+
+func merge(a, b [][]line) [][]line {
+	if len(a) == 0 || len(b) == 0 {
+		return [][]line{slices.Concat(append(slices.Clone(a), b...)...)}
+	}
+	var out [][]line
+	for _, rest := range merge(a[1:], b) {
+		out = append(out, slices.Concat(a[0], rest))
+	}
+	for _, rest := range merge(a, b[1:]) {
+		out = append(out, slices.Concat(b[0], rest))
+	}
+	return out
 }
 
 // holdsFor says whether the line belongs to the profile's schedule.

@@ -80,10 +80,14 @@ type run struct {
 
 // Run plays the schedule of a case on the database, which it fills with tables
 // of its own. The sessions' connections are closed afterwards.
-func Run(ctx context.Context, db *engines.DB, p Profile, c *Case) (obs *Observation, err error) {
+func Run(ctx context.Context, db *engines.DB, p Profile, c *Case) (*Observation, error) {
+	setup, steps := c.steps(p)
+	return play(ctx, db, p, c, setup, steps)
+}
+
+func play(ctx context.Context, db *engines.DB, p Profile, c *Case, setup, steps []line) (obs *Observation, err error) {
 	r := &run{c: c, p: p, db: db, answers: map[string]answer{}, from: map[string]*session{}}
 	defer func() { err = errors.Join(err, r.close()) }()
-	setup, steps := c.steps(p)
 	if err := r.open(ctx, steps); err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (w watcher) waits(ctx context.Context, id int64) (bool, error) {
 		err := w.conn.QueryRowContext(ctx, "select cardinality(pg_blocking_pids($1::int))", id).Scan(&n)
 		return n > 0, err
 	}
-	return w.waitsInInnoDB(ctx, id)
+	return w.waitsInMariaDB(ctx, id)
 }
 
 var (
@@ -42,13 +42,18 @@ var (
 	threadForm      = regexp.MustCompile(`(?:MariaDB|MySQL) thread id (\d+),`)
 )
 
-// waitsInInnoDB reads the monitor's text: information_schema.innodb_trx and
+// waitsInMariaDB looks for a wait for a named lock (get_lock) or for one of
+// InnoDB. Of the latter it reads the monitor's text: information_schema.innodb_trx and
 // innodb_lock_waits show a copy that is renewed only once nobody has looked at
 // it for a tenth of a second. The counter of waiting transactions, which costs
 // nothing, is asked first.
-func (w watcher) waitsInInnoDB(ctx context.Context, id int64) (bool, error) {
+func (w watcher) waitsInMariaDB(ctx context.Context, id int64) (bool, error) {
 	var name, text string
 	var n int
+	const named = "select count(*) from information_schema.processlist where id = ? and state = 'User lock'"
+	if err := w.conn.QueryRowContext(ctx, named, id).Scan(&n); err != nil || n > 0 {
+		return n > 0, err
+	}
 	if err := w.conn.QueryRowContext(ctx, "show global status like 'Innodb_row_lock_current_waits'").Scan(&name, &n); err != nil || n == 0 {
 		return false, err
 	}
