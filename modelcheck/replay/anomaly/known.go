@@ -15,7 +15,7 @@ var known = []struct {
 		"The model's serializable orders transactions that write as they commit. PostgreSQL promises only that some order explains what was seen: it lets a transaction write and commit although what it has read is no longer so, as long as that closes no circle. " +
 			"A decision that must still hold when it is committed has to lock the row it read (`select lock: true`), or change it."},
 	{"newer-unseen", []string{"postgres-ser"},
-		"The same: A counts as before B, although B has committed. In the model a transaction that contains a write is refused at its commit, even if the write has found nothing."},
+		"In the model a serializable transaction that contains a write is refused at its commit if what it has read is no longer so, even if the write has found nothing. PostgreSQL lets it count as before the other one; see the decision on an overtaken read."},
 }
 
 // Excuse is the explanation of a WEAKER cell that is known.

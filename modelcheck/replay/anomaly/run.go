@@ -51,6 +51,7 @@ type session struct {
 	tx      int  // number of its transaction
 	open    bool // in a transaction
 	skip    bool // its transaction failed: what follows until the next begin is left out
+	doomed  bool // its transaction can only be rolled back, whatever COMMIT answers
 	busy    *pending
 	backlog []line
 	kept    map[int]bool // transactions that committed
@@ -79,7 +80,8 @@ type run struct {
 }
 
 // Run plays the schedule of a case on the database, which it fills with tables
-// of its own. The sessions' connections are closed afterwards.
+// of its own. The connections go back to the pool; after an error they may have
+// open transactions, and the pool should be closed.
 func Run(ctx context.Context, db *engines.DB, p Profile, c *Case) (*Observation, error) {
 	setup, steps := c.steps(p)
 	return play(ctx, db, p, c, setup, steps)
@@ -218,7 +220,9 @@ func (r *run) drain(ctx context.Context) error {
 	end := time.Now().Add(deadline)
 	for r.anyBusy() {
 		if r.db.Kind == engines.SQLite {
-			r.endOfPatience() // nobody will make room: the first to wait gives up
+			if err := r.endOfPatience(ctx); err != nil { // nobody will make room: the first to wait gives up
+				return err
+			}
 		}
 		if err := r.settle(ctx); err != nil {
 			return err
@@ -344,12 +348,13 @@ func (r *run) ended(ctx context.Context, s *session, res Result) error {
 			s.skip = s.open || b.line.text == "begin"
 			r.rollback(ctx, s)
 		}
+		s.doomed = b.line.try && s.open && r.db.Kind == engines.Postgres
 		return nil
 	case b.line.text == "begin":
-		s.open = true
+		s.open, s.doomed = true, false
 		s.tx++
 	case b.text == "commit":
-		s.open, s.kept[s.tx] = false, true
+		s.open, s.kept[s.tx] = false, !s.doomed
 	case b.text == "rollback":
 		s.open = false
 	}

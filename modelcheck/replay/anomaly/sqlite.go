@@ -55,13 +55,11 @@ func (r *run) patiently(ctx context.Context, s *session, text string, query bool
 }
 
 // endOfPatience ends the wait of the first session that waits.
-func (r *run) endOfPatience() {
+func (r *run) endOfPatience(ctx context.Context) error {
 	for _, s := range r.sessions {
-		if s.busy != nil {
-			b := s.busy
-			res := r.execute(context.Background(), s, b.text, isQuery(b.text))
-			_ = r.ended(context.Background(), s, res)
-			return
+		if b := s.busy; b != nil {
+			return r.ended(ctx, s, r.execute(ctx, s, b.text, isQuery(b.text)))
 		}
 	}
+	return nil
 }
