@@ -194,7 +194,7 @@ reader/0 put cache done`},
 consumer/0 start transfers {id: transfer 1, op: transfer 1}
 consumer/0 put locks done
 consumer/0 select ledger done (none matches) reads none
-ttl ends locks {key: transfer 1} of consumer/0 after ttl of locks spends stall
+ttl ends locks {key: transfer 1, value: consumer/0} of consumer/0 after ttl of locks spends stall
 visibility ends transfers {id: transfer 1, op: transfer 1} of consumer/0
 consumer/1 start transfers {id: transfer 1, op: transfer 1}
 consumer/1 put locks done
