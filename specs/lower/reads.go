@@ -24,7 +24,7 @@ func (lw *lowering) findReads() {
 			if s.OrderBy != nil {
 				lw.readExpr(s.OrderBy)
 			}
-			if s.OnlyIfValue != nil { // compare and delete looks at the whole value
+			if s.OnlyIfValue != nil { // compare and delete looks at the value
 				lw.readEntry(s.Resource, "")
 			}
 		}

@@ -19,19 +19,6 @@ faults: {crash: 1}
 promises:
   done: every op eventually has effect e
 `, "holds"},
-		{"compare_and_delete_by_its_owner", "a key is deleted by who put it: its value counts although nobody gets it", `
-operations: {op: 1}
-resources:
-  k: {kind: kv}
-processes:
-  w:
-    on: {start: op, as: o}
-    steps:
-      - {put: k, key: 'x', value: me}
-      - {remove: k, key: 'x', only_if_value: me, if_none: stop, effect: {e: o}}
-promises:
-  done: every op eventually has effect e
-`, "holds"},
 		{"no_ttl_stays", "without a ttl the key of a dead run stays for ever", `
 operations: {op: 1}
 resources:
@@ -101,6 +88,18 @@ processes:
 promises:
   stays: {check: "exists(k where value == 1)", finally: true}
 `, "broken"},
+		{"compare_and_delete_own", "only_if_value removes the key that has the value, although nobody else reads the value", `
+operations: {op: 1}
+resources: {k: {kind: kv}}
+processes:
+  a:
+    on: {start: op, as: o}
+    steps:
+      - {put: k, key: 'x', value: o.op}
+      - {remove: k, key: 'x', only_if_value: o.op}
+promises:
+  gone: {check: "not exists(k where key == 'x')", finally: true}
+`, "holds"},
 		{"compare_and_delete", "only_if_value leaves a key with another value", `
 operations: {op: 1}
 resources:
