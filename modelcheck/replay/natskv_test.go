@@ -165,6 +165,10 @@ processes:
       - {at: first, select: locks, where: "v > 0", order_by: v, as: r}
       - {at: count, select: locks, where: {s: OLD}, count: true, as: n}
       - {at: gone, select: locks, where: {s: GONE}, as: g}
+  client:
+    on: {start: job, as: j}
+    steps:
+      - {at: over, ask_human: j}
 promises:
   rest: {check: "count(locks) <= 9", always: true}
 `
