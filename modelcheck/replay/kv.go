@@ -180,16 +180,15 @@ func (e entry) like(of lower.Record) bool {
 	return true
 }
 
-// takeEntry chooses the entry that a trigger is about: one that matches, the
-// first in the order the spec asks for, else the one that the model has chosen.
-func takeEntry(all []entry, t *ast.Trigger, names *scope, e *lower.Event) (Value, error) {
+// matching are the entries that a condition holds for, in the order asked for.
+func matching(all []entry, where ast.Expr, orderBy *ast.ColumnRef, desc bool, names *scope) ([]entry, error) {
 	var match []entry
 	var order []Value
 	for _, x := range all {
 		at := *names
 		at.key, at.row = x.key, Record{"value": x.value}
-		if t.Where != nil {
-			ok, err := at.eval(t.Where)
+		if where != nil {
+			ok, err := at.eval(where)
 			if err != nil {
 				return nil, err
 			}
@@ -198,27 +197,52 @@ func takeEntry(all []entry, t *ast.Trigger, names *scope, e *lower.Event) (Value
 			}
 		}
 		match = append(match, x)
-		if t.OrderBy != nil {
-			v, err := at.eval(t.OrderBy)
+		if orderBy != nil {
+			v, err := at.eval(orderBy)
 			if err != nil {
 				return nil, err
 			}
 			order = append(order, v)
 		}
 	}
-	if len(match) == 0 {
-		return nil, nil
+	if orderBy != nil {
+		sort.Stable(&byValue{match, order, desc})
 	}
-	if t.OrderBy != nil {
-		sort.Stable(&byValue{match, order, t.Desc})
-		return match[0].record(), nil
+	return match, nil
+}
+
+// takeEntry chooses the entry that a trigger is about: one that matches, the
+// first in the order the spec asks for, else the one that the model has chosen.
+func takeEntry(all []entry, t *ast.Trigger, names *scope, e *lower.Event) (Value, error) {
+	match, err := matching(all, t.Where, t.OrderBy, t.Desc, names)
+	if err != nil {
+		return nil, err
 	}
 	for _, x := range match {
-		if e == nil || x.like(e.Of.Fields) {
+		if e == nil || t.OrderBy != nil || x.like(e.Of.Fields) {
 			return x.record(), nil
 		}
 	}
 	return nil, nil
+}
+
+// selectEntry is a select on a kv: how many entries match, or one of them.
+func selectEntry(all []entry, s *ast.Step, names *scope, e *lower.Event) ending {
+	match, err := matching(all, s.Where, s.OrderBy, s.Desc, names)
+	switch {
+	case err != nil:
+		return failed(err)
+	case s.Count:
+		return ending{done: true, value: int64(len(match))}
+	case len(match) == 0:
+		return ending{done: true}
+	}
+	for _, x := range match { // without an order the engine may give any
+		if s.OrderBy == nil && e != nil && e.Read != nil && agrees(e.Read, x.record()) {
+			return ending{done: true, value: x.record()}
+		}
+	}
+	return ending{done: true, value: match[0].record()}
 }
 
 // byValue sorts entries by integers, smaller first; none comes first.

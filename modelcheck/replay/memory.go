@@ -185,18 +185,29 @@ func (x *memorySession) do(ctx context.Context, c *call) ending {
 	case c.fault == requestLost || c.fault == arrivesLate:
 		return failed(fmt.Errorf("%w: memory loses no request", errUnsupported))
 	}
-	var e ending
-	if c.step.Verb == ast.VerbScript {
-		e = runScript(ctx, p, c)
-	} else if op, err := kvOpOf(c.names, c.step); err != nil {
-		return failed(err)
-	} else {
-		e = kvEnding(p.apply(ctx, c.step.Resource, op))
-	}
+	e := p.do(ctx, c)
 	if c.fault == answerLost {
 		return lostOrFailed(errNoAnswer)
 	}
 	return e
+}
+
+func (p *memoryPart) do(ctx context.Context, c *call) ending {
+	switch c.step.Verb {
+	case ast.VerbScript:
+		return runScript(ctx, p, c)
+	case ast.VerbSelect:
+		all, err := p.entries()
+		if err != nil {
+			return failed(err)
+		}
+		return selectEntry(all, c.step, c.names, c.event)
+	}
+	op, err := kvOpOf(c.names, c.step)
+	if err != nil {
+		return failed(err)
+	}
+	return kvEnding(p.apply(ctx, c.step.Resource, op))
 }
 
 func (x *memorySession) end(context.Context) error { return nil }

@@ -60,7 +60,7 @@ func openNATSKV(_ context.Context, spec *ast.Spec, r *ast.Resource, b binding) (
 	return s, nil
 }
 
-func (s *natsKV) engine() string { return "nats " + s.admin.nc.ConnectedServerVersion() }
+func (s *natsKV) engine() string { return natsEngine(s.admin.nc) }
 
 // boundary says what the driver does.
 func (s *natsKV) boundary() []string {
@@ -75,7 +75,7 @@ func (s *natsKV) reset(ctx context.Context) error {
 	if err := s.drop(ctx); err != nil {
 		return err
 	}
-	if _, err := s.admin.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: s.bucket, History: mostWrites}); err != nil {
+	if _, err := s.admin.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: s.bucket, History: mostWrites, Storage: natsStorage}); err != nil {
 		return err
 	}
 	first, err := initialEntries(s.spec, s.r)
@@ -281,6 +281,13 @@ func (x *natsKVSession) do(ctx context.Context, c *call) ending {
 	ctx, cancel := context.WithTimeout(ctx, requestPatience)
 	defer cancel()
 	return x.worker.under(c.fault, func() ending {
+		if c.step.Verb == ast.VerbSelect {
+			all, err := x.s.entries(ctx, &x.worker)
+			if err != nil {
+				return lostOrFailed(err)
+			}
+			return selectEntry(all, c.step, c.names, c.event)
+		}
 		for range maxLocal {
 			tx := &oneKey{s: x.s, w: &x.worker}
 			e := tx.run(ctx, c)

@@ -150,3 +150,60 @@ func TestNATSKVLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+const triggerSpec = `
+relplan: v1
+system: reaper
+operations: {job: 2}
+resources: {locks: {kind: kv}}
+initially: {locks: [{key: 'a', value: {v: 2, s: OLD}}, {key: 'b', value: {v: 1, s: OLD}}, {key: 'c', value: {v: 0, s: NEW}}]}
+processes:
+  reaper:
+    on: {row: locks, where: {s: OLD}, as: l}
+    steps:
+      - {at: drop, remove: locks, key: l.key}
+      - {at: first, select: locks, where: "v > 0", order_by: v, as: r}
+      - {at: count, select: locks, where: {s: OLD}, count: true, as: n}
+      - {at: gone, select: locks, where: {s: GONE}, as: g}
+  client:
+    on: {start: job, as: j}
+    steps:
+      - {at: over, ask_human: j}
+promises:
+  rest: {check: "count(locks) <= 9", always: true}
+`
+
+func TestEntriesAreSelectedAndTaken(t *testing.T) {
+	for _, kind := range []engines.Kind{engines.Redis, engines.NATS, kindMemory} {
+		t.Run(string(kind), func(t *testing.T) {
+			text := triggerSpec
+			if kind == kindMemory {
+				text = strings.Replace(text, "{kind: kv}", "{kind: memory, per: process}", 1)
+			}
+			g := newRig(t, kind, "locks", text)
+			w := g.worker("reaper", 0)
+			if v, _ := w.take(lower.Record{"key": "b"}).(Record); v["key"] != "b" || field(v["value"], "v") != int64(1) {
+				t.Errorf("took %v", v)
+			}
+			if v := w.take(lower.Record{"key": "c"}); v != nil {
+				t.Errorf("took an entry that does not match: %v", v)
+			}
+			w.take(lower.Record{"key": "b"})
+			if v, _ := w.done("first").(Record); v["key"] != "b" {
+				t.Errorf("the first is %v", v)
+			}
+			w.done("drop")
+			if v := w.done("count"); v != int64(1) {
+				t.Errorf("counted %v", v)
+			}
+			if v := w.done("gone"); v != nil {
+				t.Errorf("found %v", v)
+			}
+			if kind != kindMemory {
+				w.ends("first", answerLost, ast.OnUnknown)
+				w.ends("first", requestLost, ast.OnUnknown)
+				w.done("first")
+			}
+		})
+	}
+}

@@ -79,7 +79,7 @@ func (s *natsLog) reset(ctx context.Context) error {
 	if err := s.dropBucket(ctx); err != nil {
 		return err
 	}
-	kv, err := s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: s.bucket})
+	kv, err := s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: s.bucket, Storage: natsStorage})
 	if err != nil {
 		return err
 	}

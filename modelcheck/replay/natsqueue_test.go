@@ -488,3 +488,18 @@ func TestBatchOfMessages(t *testing.T) {
 		t.Error("a message that was not acked does not come back")
 	}
 }
+
+// TestResetForgetsAtOnce sends and resets in quick succession.
+func TestResetForgetsAtOnce(t *testing.T) {
+	g := newRig(t, engines.NATS, "out", strings.Replace(dedupSpec, ", dedup: {by: id, window: 5m}", "", 1))
+	for range 50 {
+		w := g.worker("sender", 0)
+		w.operation(0)
+		w.done("send")
+		w.x.cut()
+		g.counts("sends", map[string]int{"job-1": 1})
+		if err := g.res.reset(g.ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -24,6 +24,16 @@ const (
 	effectHeader = "Relplan-Effect"
 )
 
+// natsStorage of streams and buckets. A stream in files that is deleted and made
+// again at once can come back with its old messages: the server moves the folder
+// to a name that the last removal may still occupy.
+const natsStorage = jetstream.MemoryStorage
+
+// natsEngine names the server and how it stores.
+func natsEngine(nc *engines.NATSConn) string {
+	return "nats " + nc.ConnectedServerVersion() + " (memory storage)"
+}
+
 // Groups of subjects that are no messages: effects of steps that store none,
 // and ids that are kept in the duplicate window.
 const (
@@ -56,7 +66,7 @@ func openNATSStream(_ context.Context, spec *ast.Spec, r *ast.Resource, b bindin
 	return s, nil
 }
 
-func (s *natsStream) engine() string { return "nats " + s.admin.ConnectedServerVersion() }
+func (s *natsStream) engine() string { return natsEngine(s.admin) }
 
 // remake makes the stream anew.
 func (s *natsStream) remake(ctx context.Context, config jetstream.StreamConfig) (*jetstream.StreamInfo, error) {
@@ -64,7 +74,7 @@ func (s *natsStream) remake(ctx context.Context, config jetstream.StreamConfig) 
 	if err := s.drop(ctx); err != nil {
 		return nil, err
 	}
-	config.Name, config.Subjects, config.AllowDirect = s.name, []string{s.name + ".>"}, true
+	config.Name, config.Subjects, config.AllowDirect, config.Storage = s.name, []string{s.name + ".>"}, true, natsStorage
 	st, err := s.js.CreateStream(ctx, config)
 	if err != nil {
 		return nil, err

@@ -34,6 +34,8 @@ func (x *redisSession) do(ctx context.Context, c *call) ending {
 	switch c.step.Verb {
 	case ast.VerbScript:
 		return x.script(ctx, c)
+	case ast.VerbSelect:
+		return x.selectStep(ctx, c)
 	case ast.VerbPut, ast.VerbPutNew, ast.VerbGet, ast.VerbRemove, ast.VerbExpire:
 		op, err := kvOpOf(c.names, c.step)
 		if err != nil {
@@ -42,6 +44,19 @@ func (x *redisSession) do(ctx context.Context, c *call) ending {
 		return kvEnding(x.apply(ctx, op, c.fault))
 	}
 	return failed(fmt.Errorf("%w: %s on redis", errUnsupported, c.step.Verb))
+}
+
+// selectStep reads every key. It writes nothing, so only the answer can be lost.
+func (x *redisSession) selectStep(ctx context.Context, c *call) ending {
+	if c.fault != noFault {
+		_, err := x.command(ctx, c.fault, "exists", x.s.journal())
+		return lostOrFailed(err)
+	}
+	all, err := x.s.entries(ctx, x.c)
+	if err != nil {
+		return lostOrFailed(err)
+	}
+	return selectEntry(all, c.step, c.names, c.event)
 }
 
 func (x *redisSession) end(context.Context) error { return nil }
