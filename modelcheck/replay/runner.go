@@ -183,7 +183,7 @@ func (r *runner) start(ctx context.Context, e *lower.Event) (string, error) {
 		return "", err
 	}
 	said := "takes " + printed(out.taken)
-	if as := e.Process.Trigger.As; as != nil && e.Of.Fields != nil && !agrees(asTaken(e.Of.Fields), out.taken) {
+	if as := e.Process.Trigger.As; as != nil && e.Of.Fields != nil && !agrees(asTaken(r.plainRecord(e.Of.Table, e.Of.Fields)), out.taken) {
 		return said, weaker("%s takes %s, in the model %s", w, printed(out.taken), printed(e.Of.Fields))
 	}
 	return said, r.comparePlace(w, e, out.at)
@@ -208,13 +208,38 @@ func (r *runner) comparePlace(w actor, e *lower.Event, at place) error {
 }
 
 func (r *runner) crash(ctx context.Context, e *lower.Event) (string, error) {
-	w := r.worker(e.Process, e.Instance)
 	if e.Of.Method != nil { // its request stays under way
-		if err := w.leaveUnderWay(ctx); err != nil {
+		if err := r.worker(e.Process, e.Instance).leaveUnderWay(ctx); err != nil {
 			return "", err
 		}
 	}
-	return r.crashWord(), r.awaitEnd(ctx, w.crash())
+	for _, i := range crashTogether(e.Process, e.Instance) {
+		if err := r.awaitEnd(ctx, r.worker(e.Process, i).crash()); err != nil {
+			return "", err
+		}
+	}
+	return r.crashWord(), nil
+}
+
+// crashTogether are the instances that are one program: the workers of one
+// member of a group, and those that share the memory of a process.
+func crashTogether(p *ast.Process, instance int) []int {
+	share := 1
+	if t := p.Trigger; t.Kind == ast.OnMessage {
+		share = max(t.Workers, 1)
+	}
+	for _, s := range p.All {
+		if r := s.Resource; r != nil && r.Kind == ast.MemoryKind && r.KV.Scope == ast.PerProcess {
+			share = p.Instances
+		}
+	}
+	var out []int
+	for i := range p.Instances {
+		if i/share == instance/share {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 // awaitEnd waits until the engines have noticed that connections are gone, so
@@ -333,7 +358,7 @@ func (r *runner) send(ctx context.Context, w actor, e *lower.Event) *pending {
 func (r *runner) sendEarly(ctx context.Context, h *lower.History, n int) error {
 	for i := range h.Steps {
 		s := &h.Steps[i]
-		if !s.Event.Waited || s.Event.Released != n || s.N == n {
+		if !s.Event.Waited || s.Event.Released != n || s.N == n || !reaches(s.Event.World) {
 			continue
 		}
 		w := r.worker(s.Event.Process, s.Event.Instance)
@@ -360,6 +385,13 @@ func (r *runner) sendEarly(ctx context.Context, h *lower.History, n int) error {
 		}
 	}
 	return nil
+}
+
+// reaches says whether the statement gets to the engine and waits there as long
+// as it must.
+func reaches(w lower.World) bool {
+	f := faultOf(w)
+	return f == noFault || f == answerLost
 }
 
 func (r *runner) isWaiting(w actor) bool {
@@ -453,7 +485,7 @@ func (r *runner) compare(w actor, e *lower.Event, out *outcome) error {
 			return fmt.Errorf("internal: %s: the fault was not injected: %s", what, said(e, out))
 		}
 	case e.Done && out.done:
-		if e.Reads && !agrees(e.Read, out.value) {
+		if e.Reads && !agrees(r.withoutNumbers(e), out.value) {
 			return r.otherValue(w, e, what, out)
 		}
 	case e.Done:
