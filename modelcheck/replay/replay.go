@@ -129,6 +129,11 @@ func cannotAct(spec *ast.Spec, processes bool) string {
 			return fmt.Sprintf("memory %s is shared by the runs of one process: it does not go with a process for every worker", r.Name)
 		}
 	}
+	for _, p := range spec.Processes {
+		if processes && p.Trigger.Kind == ast.OnMessage && p.Trigger.Workers > 1 {
+			return fmt.Sprintf("the workers of %s share a group member: that does not go with a process for every worker", p.Name)
+		}
+	}
 	for _, op := range spec.Operations {
 		for _, f := range op.Fields {
 			if f.Kind == ast.FieldAny && len(f.Values) > 1 {

@@ -214,7 +214,12 @@ func (r *runner) crash(ctx context.Context, e *lower.Event) (string, error) {
 		}
 	}
 	for _, i := range crashTogether(e.Process, e.Instance) {
-		if err := r.awaitEnd(ctx, r.worker(e.Process, i).crash()); err != nil {
+		w := r.worker(e.Process, i)
+		if p := r.sent[w]; p != nil && !p.answered() {
+			w.sever()
+			<-p.done
+		}
+		if err := r.awaitEnd(ctx, w.crash()); err != nil {
 			return "", err
 		}
 	}
@@ -224,17 +229,17 @@ func (r *runner) crash(ctx context.Context, e *lower.Event) (string, error) {
 // crashTogether are the instances that are one program: the workers of one
 // member of a group, and those that share the memory of a process.
 func crashTogether(p *ast.Process, instance int) []int {
-	share := 1
-	if t := p.Trigger; t.Kind == ast.OnMessage {
-		share = max(t.Workers, 1)
+	share, all := 1, p.Instances
+	if t := p.Trigger; t.Kind == ast.OnMessage && t.Workers > 1 {
+		share, all = t.Workers, p.Instances*t.Workers
 	}
 	for _, s := range p.All {
 		if r := s.Resource; r != nil && r.Kind == ast.MemoryKind && r.KV.Scope == ast.PerProcess {
-			share = p.Instances
+			share = all
 		}
 	}
 	var out []int
-	for i := range p.Instances {
+	for i := range all {
 		if i/share == instance/share {
 			out = append(out, i)
 		}
