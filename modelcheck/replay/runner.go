@@ -67,7 +67,7 @@ func weaker(format string, args ...any) error {
 // play resets the stores and acts out the whole history.
 func (r *runner) play(ctx context.Context, h *lower.History, end *lower.Contents) (v *Verdict, err error) {
 	r.verdict = &Verdict{Answer: Confirmed}
-	r.workers, r.waiting, r.sent = map[lower.InstanceID]actor{}, map[int]*pending{}, map[actor]*pending{}
+	r.workers, r.waiting, r.sent, r.forDeadlock = map[lower.InstanceID]actor{}, map[int]*pending{}, map[actor]*pending{}, map[actor]bool{}
 	defer func() { err = errors.Join(err, r.abandon(ctx)) }()
 	for _, res := range r.resources {
 		if err := res.reset(ctx); err != nil {
@@ -286,6 +286,9 @@ func (r *runner) step(ctx context.Context, s *lower.Step) (string, error) {
 	p := r.waiting[s.N]
 	if p == nil {
 		if at, idle := w.standing(); idle || at != (place{e.Step, e.Commit}) {
+			if r.forDeadlock[w] {
+				return "", stricter("%s has gone on with the statement that the deadlock needed, in the model it comes to another end", w)
+			}
 			return "", weaker("%s stands before %s, in the model before %s", w, at, place{e.Step, e.Commit})
 		}
 		p = r.send(ctx, w, e)
@@ -385,6 +388,7 @@ func (r *runner) sendEarly(ctx context.Context, h *lower.History, n int) error {
 			continue
 		}
 		// Its answer is not part of the history: no step has this number.
+		r.forDeadlock[w] = true
 		if err := r.sendWaiting(ctx, w, -len(r.waiting)-1, &lower.Event{Process: id.Of, Instance: id.Index, Step: at.step, Waited: true}); err != nil {
 			return err
 		}

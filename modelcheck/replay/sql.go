@@ -19,7 +19,7 @@ import (
 const (
 	leaseLasts   = 60 * time.Millisecond
 	lockPatience = 30 * time.Second       // before a statement that nobody answers is given up
-	goneWithin   = 15 * time.Second       // for the engine to notice a dead connection
+	goneWithin   = time.Minute            // for the engine to notice a dead connection
 	pollEvery    = 500 * time.Microsecond // while something is awaited
 )
 
