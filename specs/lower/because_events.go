@@ -96,7 +96,10 @@ func (o *Outcome) plainReasons(h *History, p *ast.Promise) []string {
 	if len(h.Steps) == 0 {
 		return nil
 	}
-	if p != nil && eventual(p) {
+	switch {
+	case p != nil && eventual(p) && h.Sealed == 0 && h.LoopFrom >= 0:
+		return []string{goesRound(h)}
+	case p != nil && eventual(p):
 		return nil // the step that seals it is named anyway
 	}
 	if out := o.overwritten(h); out != "" {
@@ -119,7 +122,7 @@ func choiceReasons(h *History) []string {
 	for i := range h.Steps {
 		s := &h.Steps[i]
 		label, goes := strings.CutPrefix(s.Then, "goes to ")
-		if s.N < h.LoopFrom || !goes || s.note.Process == nil {
+		if s.N <= h.LoopFrom || !goes || s.note.Process == nil {
 			continue
 		}
 		for _, c := range s.note.Process.All {
@@ -129,6 +132,15 @@ func choiceReasons(h *History) []string {
 		}
 	}
 	return out
+}
+
+// goesRound is the reason of a history that comes back to where it was.
+func goesRound(h *History) string {
+	was := "in the beginning"
+	if h.LoopFrom > 0 {
+		was = fmt.Sprintf("after step %d", h.LoopFrom)
+	}
+	return fmt.Sprintf("after step %d everything is as it was %s, and nothing forces another way", len(h.Steps), was)
 }
 
 // oneAfterTheOther names the last two writes to a store.
