@@ -52,6 +52,11 @@ func (o *Outcome) because(h *History, raw *modelcheck.History, property int) []s
 	if h.Sealed > 0 && p != nil && p.Class() == ast.Liveness {
 		add("from step %d on nothing that can still happen changes that", h.Sealed)
 	}
+	if len(out) == 0 && h.LoopFrom >= 0 {
+		add("after step %d the same steps go round for ever, and it has not come", h.LoopFrom)
+	} else if len(out) == 0 {
+		add("after step %d nothing can happen any more that brings it", len(h.Steps))
+	}
 	return out
 }
 

@@ -112,6 +112,15 @@ func (o *Outcome) plainReasons(h *History, p *ast.Promise) []string {
 	return []string{fmt.Sprintf("until step %d everything is as it should be: %s %s", last.N, actorOf(last), last.Text)}
 }
 
+// goesRound is the reason of a history that comes back to where it was.
+func goesRound(h *History) string {
+	was := "in the beginning"
+	if h.LoopFrom > 0 {
+		was = fmt.Sprintf("after step %d", h.LoopFrom)
+	}
+	return fmt.Sprintf("after step %d everything is as it was %s, and nothing forces another way", len(h.Steps), was)
+}
+
 // choiceReasons: in what goes round for ever a run may choose the same side each
 // time, unless the choice is fair.
 func choiceReasons(h *History) []string {
@@ -132,15 +141,6 @@ func choiceReasons(h *History) []string {
 		}
 	}
 	return out
-}
-
-// goesRound is the reason of a history that comes back to where it was.
-func goesRound(h *History) string {
-	was := "in the beginning"
-	if h.LoopFrom > 0 {
-		was = fmt.Sprintf("after step %d", h.LoopFrom)
-	}
-	return fmt.Sprintf("after step %d everything is as it was %s, and nothing forces another way", len(h.Steps), was)
 }
 
 // oneAfterTheOther names the last two writes to a store.
