@@ -98,7 +98,7 @@ func (d *decoder) triggerOf(p *ast.Process, t *ast.Trigger, kind string, key, va
 	case "message":
 		t.Kind = ast.OnMessage
 		t.Queue = d.resource(val, key.Pos(), "queue or log", ast.QueueKind, ast.LogKind)
-		number("batch", &t.Batch, 1, 8)
+		number("batch", &t.Batch, 1, 100)
 		number("workers", &t.Workers, 1, 8)
 		if t.Queue != nil && t.Queue.Kind == ast.QueueKind && t.Workers > 1 {
 			k, _ := n.Lookup("workers")

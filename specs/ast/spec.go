@@ -22,9 +22,10 @@ type Spec struct {
 	System string
 	About  string
 
-	Variant    string // "" for the one unnamed variant
-	VariantPos diag.Pos
-	Parameters []Parameter // the chosen values, in order of declaration
+	Variant      string // "" for the one unnamed variant
+	VariantPos   diag.Pos
+	VariantAbout string      // what this alternative does, "" if its author does not say
+	Parameters   []Parameter // the chosen values, in order of declaration
 
 	Operations []*Operation
 	Resources  []*Resource

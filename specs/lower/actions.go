@@ -35,14 +35,14 @@ func (p *process) nodeActions(n *node) {
 	pl := probe.planOf(n)
 	wait := not(orNil(pl.blocked))
 	k := 0
-	add := func(o *outcome, guard ir.Expr, f *budget, world string, to func(em *emitter) []ir.Stmt) {
+	add := func(o *outcome, guard ir.Expr, f *budget, world World, to func(em *emitter) []ir.Stmt) {
 		p.emit(n, &arming{outcome: o, guard: guard, fault: f, world: world, blocked: pl.blocked, order: p.sequence(n, k)}, to)
 		k++
 	}
 	if v := p.cutOff[n.step.Resource]; v != nil && n.kind != pauseNode {
 		// The database was restarted under this run: its next step there fails.
 		gone := load(v, probe.me)
-		add(&outcome{guard: yes, branch: ast.OnError, text: "the connection is gone"}, gone, nil, "", func(em *emitter) []ir.Stmt {
+		add(&outcome{guard: yes, branch: ast.OnError, text: "the connection is gone", why: ConnectionGone}, gone, nil, "", func(em *emitter) []ir.Stmt {
 			em.unbind(n)
 			return append([]ir.Stmt{set(v, no, em.me)}, em.failed(n, n.step.Branches[ast.OnError])...)
 		})
@@ -53,6 +53,9 @@ func (p *process) nodeActions(n *node) {
 	}
 	if n.kind == pauseNode {
 		return
+	}
+	if pl.blocked != nil {
+		p.earlySnapshot(n, pl.blocked, p.sequence(n, k))
 	}
 	if pl.lossy && p.lw.allows(p, n) {
 		p.lostAnswers(n, pl, wait, add)
@@ -68,7 +71,7 @@ func (p *process) nodeActions(n *node) {
 	}
 }
 
-type addAction func(o *outcome, guard ir.Expr, f *budget, world string, to func(em *emitter) []ir.Stmt)
+type addAction func(o *outcome, guard ir.Expr, f *budget, world World, to func(em *emitter) []ir.Stmt)
 
 // lostAnswers adds the worlds in which the caller does not hear (R23): done,
 // and, where the budget says so, never arrived.
@@ -86,12 +89,12 @@ func (p *process) lostAnswers(n *node, pl plan, wait ir.Expr, add addAction) {
 				}
 				idle = or(idle, g)
 			case n.step.Verb == ast.VerbScript:
-				add(o, and(wait, o.guard), f, "done, answer lost", func(em *emitter) []ir.Stmt {
+				add(o, and(wait, o.guard), f, DoneLost, func(em *emitter) []ir.Stmt {
 					em.lostScript = n
 					return em.finish(n, o)
 				})
 			default:
-				add(o, and(wait, o.guard), f, "done, answer lost", func(em *emitter) []ir.Stmt {
+				add(o, and(wait, o.guard), f, DoneLost, func(em *emitter) []ir.Stmt {
 					var out []ir.Stmt
 					if o.do != nil {
 						out = append(out, o.do(em)...)
@@ -107,16 +110,16 @@ func (p *process) lostAnswers(n *node, pl plan, wait ir.Expr, add addAction) {
 			}
 		}
 		if !isFalse(idle) && p.unknownMatters(n) {
-			add(&outcome{guard: idle, branch: ast.OnUnknown}, and(wait, idle), f, "answer lost", unknown)
+			add(&outcome{guard: idle, branch: ast.OnUnknown}, and(wait, idle), f, AnswerLost, unknown)
 		}
 		if n.kind == commitNode {
-			add(&outcome{guard: yes, branch: ast.OnUnknown}, wait, f, "not committed, answer lost", func(em *emitter) []ir.Stmt {
+			add(&outcome{guard: yes, branch: ast.OnUnknown}, wait, f, NotCommitted, func(em *emitter) []ir.Stmt {
 				return append(em.rollbackIfOpen(), unknown(em)...)
 			})
 		}
 	}
 	for _, f := range p.lw.faultsOn(ast.FaultRequestLost, n.step.Resource) {
-		add(&outcome{guard: yes, branch: ast.OnUnknown}, yes, f, "request lost", func(em *emitter) []ir.Stmt {
+		add(&outcome{guard: yes, branch: ast.OnUnknown}, yes, f, RequestLost, func(em *emitter) []ir.Stmt {
 			return append(em.rollbackIfOpen(), unknown(em)...)
 		})
 	}
@@ -153,7 +156,7 @@ func (p *process) stepErrors(n *node, pl plan, add addAction) {
 		return
 	}
 	for _, f := range p.lw.faultsOn(ast.FaultError, n.step.Resource) {
-		add(&outcome{guard: yes, branch: ast.OnError}, yes, f, "fails", func(em *emitter) []ir.Stmt {
+		add(&outcome{guard: yes, branch: ast.OnError}, yes, f, Fails, func(em *emitter) []ir.Stmt {
 			em.unbind(n)
 			b := n.step.Branches[ast.OnError]
 			return em.failed(n, b)
@@ -163,7 +166,7 @@ func (p *process) stepErrors(n *node, pl plan, add addAction) {
 		return
 	}
 	for _, f := range p.lw.faultsOn(ast.FaultLockTimeout, n.step.Resource) {
-		add(&outcome{guard: yes, branch: ast.OnError}, pl.blocked, f, "lock wait times out", func(em *emitter) []ir.Stmt {
+		add(&outcome{guard: yes, branch: ast.OnError}, pl.blocked, f, LockTimesOut, func(em *emitter) []ir.Stmt {
 			em.unbind(n)
 			return em.failed(n, n.step.Branches[ast.OnError])
 		})
@@ -175,9 +178,10 @@ type arming struct {
 	outcome *outcome
 	guard   ir.Expr
 	fault   *budget
-	world   string // what went wrong, in words
+	world   World // what went wrong
 	blocked ir.Expr
 	order   int
+	silent  bool // no step of the history
 }
 
 // emit adds the actions of one outcome: one for every combination of choices.
@@ -194,12 +198,13 @@ func (p *process) emit(n *node, a *arming, body func(em *emitter) []ir.Stmt) {
 			Guard: a.guard, Body: stmts, Order: a.order, Label: p.label(n, a),
 			Note: &Note{Process: p.ast, Step: n.step, Commit: n.kind == commitNode, Outcome: a.outcome, World: a.world, Blocked: a.blocked, node: n, proc: p},
 		}
-		if n.kind == pauseNode {
+		if n.kind == pauseNode || a.silent {
 			act.Label = ""
 			act.Note.(*Note).Silent = true
 		}
 		if a.fault != nil {
 			act.Budget, act.Fault, act.Rank = a.fault.left, a.fault.name, a.fault.rank
+			act.Note.(*Note).Fault = a.fault.fault
 			if a.outcome.branch == ast.OnUnknown || a.world != "" {
 				act.Rank += p.likeCrash(n, a)
 			}
@@ -235,7 +240,7 @@ func (p *process) actionName(n *node, a *arming) string {
 		name += ": " + a.outcome.branch.String()
 	}
 	if a.world != "" {
-		name += ": " + a.world
+		name += ": " + string(a.world)
 	}
 	return name
 }
@@ -250,7 +255,7 @@ func (p *process) label(n *node, a *arming) string {
 	case a.outcome.done && a.fault == nil:
 		return l
 	case a.fault != nil:
-		return l + ":" + a.world
+		return l + ":" + string(a.world)
 	}
 	return l + ":" + a.outcome.branch.String()
 }

@@ -70,7 +70,7 @@ func (k *clock) passes(lw *lowering) {
 		late = or(late, exists(l, c.over, and(c.running(use(l)), c.due(use(l)))))
 	}
 	for i, b := range k.r.Clock.Breakpoints {
-		lw.event(&event{kind: ir.Expiry, name: "time passes", guard: and(same(load(k.now), num(i)), not(late)), body: []ir.Stmt{set(k.now, num(i+1))},
+		lw.event(&event{kind: ir.Expiry, name: "time passes", what: TimePasses, of: &about{resource: k.r, duration: b}, guard: and(same(load(k.now), num(i)), not(late)), body: []ir.Stmt{set(k.now, num(i+1))},
 			text: []any{b.Name + " have passed"}})
 	}
 }

@@ -92,15 +92,15 @@ func (q *queue) replays() {
 		fields := q.fieldValues(m)
 		delete(fields, "deliveries")
 		body := to.store(nil, fields)
-		body = append(body, ir.Drop{Pool: q.pool, Slot: m[0]})
-		q.lw.event(&event{kind: ir.Fault, name: "operator_replay", fault: f, params: q.params(ls),
+		body = append(append(body, q.leaves(m)...), q.sweep()...)
+		q.lw.event(&event{kind: ir.Fault, name: "operator_replay", what: OperatorReplay, of: &about{queue: q, message: m, to: to.r}, fault: f, params: q.params(ls),
 			guard: and(q.waiting(m), q.inWindow(q.operation(m))), body: body,
 			text: []any{"an operator replays ", messageText{q, m}, " from " + q.name + " to " + to.name}})
 	}
 	for _, w := range q.windows {
 		l := &ir.Local{Name: w.o.Name}
 		body := append([]ir.Stmt{set(w.state, num(windowOver), use(l))}, w.class.stopped(q.lw, use(l))...)
-		q.lw.event(&event{kind: ir.Expiry, name: "replay window", params: []ir.Param{{Local: l, Over: ir.In(q.lw.opSet(w.o))}},
+		q.lw.event(&event{kind: ir.Expiry, name: "replay window", what: ReplayWindow, of: &about{resource: q.r, operation: w.o, op: use(l), duration: q.q.ReplayWithin}, params: []ir.Param{{Local: l, Over: ir.In(q.lw.opSet(w.o))}},
 			guard: and(same(load(w.state, use(l)), num(windowOpen)), w.class.mayFire(q.lw, use(l)), same(q.lw.messagesOf(to.r, w.o, use(l)), num(0))), body: body,
 			text: []any{"the replay window of ", opText{w.o, use(l)}, " is over"}})
 	}

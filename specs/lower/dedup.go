@@ -53,6 +53,7 @@ func (q *queue) windowEnds() {
 		return
 	}
 	l := &ir.Local{Name: "id"}
-	q.lw.event(&event{kind: ir.Expiry, name: "dedup window", params: []ir.Param{{Local: l, Over: t.over}}, guard: t.mayFire(use(l)),
+	q.lw.event(&event{kind: ir.Expiry, name: "dedup window", what: DedupWindowEnds,
+		of: &about{resource: q.r, fields: map[string]value{"id": t.get("id", use(l), reader{})}, duration: q.q.DedupWindow}, params: []ir.Param{{Local: l, Over: t.over}}, guard: t.mayFire(use(l)),
 		body: t.remove(use(l)), text: []any{q.name + " forgets the id ", valueText{t.get("id", use(l), reader{})}, " after " + q.q.DedupWindow.Name}})
 }

@@ -291,7 +291,7 @@ func (a *ageTimer) fire(me ir.Expr) []ir.Stmt {
 func (p *process) agesPass() {
 	for _, a := range p.ages {
 		l := &ir.Local{Name: p.ast.Name}
-		p.lw.expiry(&expiring{name: "age", live: &holding{p: p, me: use(l), slow: p.hasSlow()}, params: []ir.Param{{Local: l, Over: ir.In(p.set)}},
+		p.lw.expiry(&expiring{name: "age", what: AgePasses, of: &about{process: p, me: use(l), duration: a.d}, live: &holding{p: p, me: use(l), slow: p.hasSlow()}, params: []ir.Param{{Local: l, Over: ir.In(p.set)}},
 			guard: and(same(load(a.state, use(l)), num(ageRuns)), a.class.mayFire(p.lw, use(l))),
 			body:  func() []ir.Stmt { return a.fire(use(l)) },
 			text:  []any{a.v.Name + " of ", workerText{p, use(l)}, " is older than " + a.d.Name}})

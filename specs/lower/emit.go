@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/relplan/relplan/modelcheck/ir"
 	"github.com/relplan/relplan/specs/ast"
@@ -27,9 +28,11 @@ type emitter struct {
 	unfair  bool // one that is not fair
 	freshes int
 	depth   int
+	turns   int // messages of a batch that the body has gone on to
 	// lostScript is the script whose answer is lost: when it ends, the run takes
 	// the branch for "no answer".
 	lostScript *node
+	gets       []get // of this action, not judged yet
 	// failing is set while a branch is taken because of an error or a lost
 	// answer: a run that then stops has not come to its end.
 	failing bool
@@ -117,7 +120,7 @@ func (p *process) onlyTrigger(v *ast.Var) bool {
 func (em *emitter) again() *emitter {
 	c := *em
 	c.env = maps.Clone(em.env)
-	c.freshes, c.depth, c.chose, c.unfair = 0, 0, false, false
+	c.freshes, c.depth, c.turns, c.chose, c.unfair = 0, 0, 0, false, false
 	return &c
 }
 
@@ -125,6 +128,7 @@ func (em *emitter) again() *emitter {
 func (em *emitter) arm() *emitter {
 	c := *em
 	c.env = maps.Clone(em.env)
+	c.gets = slices.Clone(em.gets)
 	c.depth++
 	return &c
 }
@@ -220,18 +224,27 @@ func (em *emitter) control(id int) []ir.Stmt {
 
 // listEnd: the steps are done, for this message; a batch goes on with its next.
 func (em *emitter) listEnd() []ir.Stmt {
-	t, ok := em.p.trigger.(*logTrigger)
-	if !ok || t.until == nil {
+	more, next := no, func(*emitter) []ir.Stmt { return nil }
+	switch t := em.p.trigger.(type) {
+	case *logTrigger:
+		if t.until != nil && em.turns < t.tr.Batch-1 {
+			more, next = order(ir.Lt, load(t.pos, em.me), load(t.until, em.me)), t.nextOfBatch
+		}
+	case *messageTrigger:
+		if t.batch != nil && em.turns < t.batch.size-1 {
+			more, next = t.nextTurn(em.me), t.nextMessage
+		}
+	}
+	if isFalse(more) {
 		return em.endRun(true)
 	}
 	out := em.rollbackIfOpen()
-	return append(out, em.fork(order(ir.Lt, load(t.pos, em.me), load(t.until, em.me)), t.nextOfBatch,
-		func(arm *emitter) []ir.Stmt { return arm.endRun(true) })...)
+	return append(out, em.fork(more, next, func(arm *emitter) []ir.Stmt { return arm.endRun(true) })...)
 }
 
 // settle stops at a location: live names are stored, the others forgotten.
 func (em *emitter) settle(n *node) []ir.Stmt {
-	var out []ir.Stmt
+	out := em.answered(n)
 	for _, s := range em.p.slots {
 		if s.ir == nil {
 			continue
@@ -266,7 +279,7 @@ func (em *emitter) clearFresh() []ir.Stmt {
 // endRun ends the run: what it held is given back (R9). completed says that
 // the run came to its end or stopped, and did not fail.
 func (em *emitter) endRun(completed bool) []ir.Stmt {
-	out := em.rollbackIfOpen()
+	out := append(em.answered(nil), em.rollbackIfOpen()...)
 	if completed {
 		out = append(out, em.p.trigger.ended(em)...)
 	} else {

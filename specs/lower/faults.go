@@ -9,6 +9,8 @@ import (
 type event struct {
 	kind   ir.ActionKind
 	name   string
+	what   What
+	of     *about
 	fault  *budget
 	params []ir.Param
 	guard  ir.Expr
@@ -25,9 +27,10 @@ func (lw *lowering) event(e *event) {
 		return
 	}
 	a := &ir.Action{Name: e.name, Kind: e.kind, Params: e.params, Guard: e.guard, Body: e.body, Unfair: e.unfair,
-		Order: 1<<30 + len(lw.program.Actions), Note: &Note{Event: e.name, Text: e.text, proc: e.proc, Instance: e.me}}
+		Order: 1<<30 + len(lw.program.Actions), Note: &Note{What: e.what, of: e.of, Text: e.text, proc: e.proc, Instance: e.me}}
 	if e.fault != nil {
 		a.Budget, a.Fault, a.Rank = e.fault.left, e.fault.name, e.fault.rank
+		a.Note.(*Note).Fault = e.fault.fault
 	}
 	lw.program.Actions = append(lw.program.Actions, a)
 }
@@ -81,7 +84,7 @@ func (p *process) crashes() {
 		if p.lw.opts.window != nil {
 			running = p.windowPlace(me)
 		}
-		p.lw.event(&event{kind: ir.Fault, name: "crash", fault: f, params: []ir.Param{{Local: l, Over: ir.In(p.set)}}, guard: running,
+		p.lw.event(&event{kind: ir.Fault, name: "crash", what: Crash, fault: f, params: []ir.Param{{Local: l, Over: ir.In(p.set)}}, guard: running,
 			body: p.crash(l), text: []any{"crashes"}, proc: p, me: me})
 		p.lateCrashes(f)
 	}
@@ -135,13 +138,13 @@ func (lw *lowering) retention(t *table) {
 		if f.Kind != ast.FaultRetentionExpires || !retains(f, t.ast) {
 			continue
 		}
-		lw.event(&event{kind: ir.Fault, name: "retention_expires", fault: lw.budget(f), params: []ir.Param{{Local: l, Over: t.over}},
+		lw.event(&event{kind: ir.Fault, name: "retention_expires", what: RetentionEnds, of: &about{table: t, at: at}, fault: lw.budget(f), params: []ir.Param{{Local: l, Over: t.over}},
 			guard: ok, body: gone(), text: []any{"retention removes the row of ", t.name, " ", rowText{t, at}}})
 	}
 	if t.ast.Keeps == nil || t.ast.Keeps.None {
 		return
 	}
-	lw.event(&event{kind: ir.Expiry, name: "keeps", params: []ir.Param{{Local: l, Over: t.over}}, guard: and(ok, t.mayFire(at)), body: gone(),
+	lw.event(&event{kind: ir.Expiry, name: "keeps", what: RetentionEnds, of: &about{table: t, at: at, duration: t.ast.Keeps}, params: []ir.Param{{Local: l, Over: t.over}}, guard: and(ok, t.mayFire(at)), body: gone(),
 		text: []any{"the row of ", t.name, " ", rowText{t, at}, " is older than ", t.ast.Keeps.Name, " and is removed"}})
 }
 

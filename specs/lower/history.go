@@ -16,14 +16,16 @@ type Note struct {
 	Step     *ast.Step
 	Commit   bool
 	Outcome  *outcome
-	World    string  // what went wrong: "done, answer lost"
+	World    World   // what went wrong
 	Blocked  ir.Expr // the step waits while this holds
 	Start    bool    // a run starts
 	Silent   bool    // no step of the history: a place that a promise looks at
-	Event    string
+	What     What    // what happens to a store or a process
+	Fault    *ast.Fault
 	Text     []any // words and values, read in the state before the action
 	Instance ir.Expr
 
+	of   *about
 	node *node
 	proc *process
 }
@@ -78,6 +80,8 @@ type Step struct {
 	Changed []Change
 	// Then says where the run went: a label, or "the run ends".
 	Then string
+	// Event is the step as data.
+	Event Event
 
 	note   *Note
 	self   int
@@ -102,7 +106,9 @@ func (o *Outcome) History(h *modelcheck.History, property int) *History {
 		number[i+1] = len(out.Steps)
 		if s != nil {
 			s.N = len(out.Steps) + 1
-			s.Waited = o.waited(h, i, s)
+			var blocker *InstanceID
+			s.Waited, blocker = o.waited(h, i, s)
+			s.Event = o.event(o.before(before, &st), s, blocker)
 			out.Steps = append(out.Steps, *s)
 			number[i+1] = s.N
 		}
@@ -122,20 +128,27 @@ func (o *Outcome) glance(state []uint64) *glance {
 	return &glance{lw: o.lw, m: o.Model, state: state, locals: map[*ir.Local]int{}}
 }
 
-// step prints one transition; nil if it is none of its own.
-func (o *Outcome) step(before []uint64, st *modelcheck.HistoryStep) *Step {
+// before reads the state before a transition, with what the transition is of.
+func (o *Outcome) before(state []uint64, st *modelcheck.HistoryStep) *glance {
 	a, self, params := o.Model.Instance(st.ID)
-	note, ok := a.Note.(*Note)
-	if !ok || note.Silent {
-		return nil
-	}
-	g := o.glance(before)
+	g := o.glance(state)
 	for i, p := range a.Params {
 		g = g.with(p.Local, params[i])
 	}
 	if a.Self != nil {
 		g = g.with(a.Self, self)
 	}
+	return g
+}
+
+// step prints one transition; nil if it is none of its own.
+func (o *Outcome) step(before []uint64, st *modelcheck.HistoryStep) *Step {
+	a, self, _ := o.Model.Instance(st.ID)
+	note, ok := a.Note.(*Note)
+	if !ok || note.Silent {
+		return nil
+	}
+	g := o.before(before, st)
 	s := &Step{Kind: kindOf(a), Fault: a.Fault, note: note, self: self, before: before, after: st.State}
 	if note.Instance != nil {
 		s.self = g.eval(note.Instance)
@@ -158,7 +171,7 @@ func (o *Outcome) step(before []uint64, st *modelcheck.HistoryStep) *Step {
 			}
 		}
 		if note.World != "" {
-			s.Text += " (" + note.World + ")"
+			s.Text += " (" + string(note.World) + ")"
 		}
 	}
 	if note.Process != nil && note.Process.Trigger != nil && note.Start {
@@ -193,6 +206,12 @@ func (o *Outcome) then(s *Step, after []uint64) string {
 	if pc == 0 {
 		return "the run ends"
 	}
+	if text := o.nextInBatch(s, after); text != "" {
+		return text
+	}
+	if v := n.proc.driver[n.node]; v != nil && o.Model.Value(after, v, s.self) > o.Model.Value(s.before, v, s.self) {
+		return "the layer below sends it again"
+	}
 	next := n.proc.first
 	if n.node != nil {
 		next = n.node.next
@@ -218,10 +237,31 @@ func (o *Outcome) then(s *Step, after []uint64) string {
 	return ""
 }
 
-// waited says whom the step waited for since the instance's last step.
-func (o *Outcome) waited(h *modelcheck.History, i int, s *Step) string {
-	if s.note.Blocked == nil {
+// nextInBatch names the message that a run goes on with, "" if it has none.
+func (o *Outcome) nextInBatch(s *Step, after []uint64) string {
+	t, ok := s.note.proc.trigger.(*messageTrigger)
+	if !ok || t.batch == nil || s.note.Start {
 		return ""
+	}
+	turn := o.Model.Value(after, t.batch.turn, s.self)
+	if turn <= o.Model.Value(s.before, t.batch.turn, s.self) {
+		return ""
+	}
+	g := o.glance(s.before)
+	out := ""
+	g.eachMessage(t.q, func(m message) {
+		if g.eval(load(t.batch.place, m.with(num(s.self))...)) == turn {
+			out = "goes on with " + g.message(t.q, m)
+		}
+	})
+	return out
+}
+
+// waited says whom the step waited for since the instance's last step, in words
+// and as data, nil if that is not known.
+func (o *Outcome) waited(h *modelcheck.History, i int, s *Step) (string, *InstanceID) {
+	if s.note.Blocked == nil {
+		return "", nil
 	}
 	for j := i - 1; j >= 0; j-- {
 		a, self, _ := o.Model.Instance(h.Steps[j].ID)
@@ -235,17 +275,18 @@ func (o *Outcome) waited(h *modelcheck.History, i int, s *Step) string {
 		}
 		g := o.glance(before).with(s.note.proc.self, s.self)
 		if o.Model.Value(before, s.note.proc.pc, s.self) == s.note.node.loc && g.holds(s.note.Blocked) {
-			return "waits for " + o.blocker(g, s)
+			words, who := o.blocker(g, s)
+			return "waits for " + words, who
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // blocker names the worker whose transaction holds what the step needs.
-func (o *Outcome) blocker(g *glance, s *Step) string {
+func (o *Outcome) blocker(g *glance, s *Step) (string, *InstanceID) {
 	t := o.lw.tables[s.note.Step.Table]
 	if t == nil {
-		return "a lock"
+		return "a lock", nil
 	}
 	for i := 0; i < g.size(t.over); i++ {
 		if !g.inUse(t.over, i) {
@@ -254,11 +295,11 @@ func (o *Outcome) blocker(g *glance, s *Step) string {
 		for _, ow := range t.owners {
 			w := g.eval(load(ow.v, num(i)))
 			if w != ir.None && !(ow.p == s.note.proc && w == s.self) {
-				return ow.p.worker(w) + " " + strings.Replace(g.row(t, num(i)), "(", "(row ", 1)
+				return ow.p.worker(w) + " " + strings.Replace(g.row(t, num(i)), "(", "(row ", 1), &InstanceID{ow.p.ast, w}
 			}
 		}
 	}
-	return "a lock"
+	return "a lock", nil
 }
 
 // changes compares what the stores hold.
@@ -367,25 +408,35 @@ func (o *Outcome) contents(state []uint64) map[string][]string {
 // messages lists the waiting and acked messages of a queue.
 func (g *glance) messages(q *queue) []string {
 	var out []string
-	var walk func(m message, d int)
-	walk = func(m message, d int) {
-		if d < len(q.over) {
-			for i := 0; i < g.size(q.over[d]); i++ {
-				if g.inUse(q.over[d], i) {
-					walk(append(m[:len(m):len(m)], num(i)), d+1)
-				}
-			}
-			return
-		}
+	g.eachMessage(q, func(m message) {
 		state := "waiting"
 		if !g.holds(q.waiting(m)) {
 			state = "held"
+			if q.moved != nil && g.holds(load(q.moved, m...)) {
+				return // a run still has it, the queue has not
+			}
 			if q.acked != nil && g.holds(load(q.acked, m...)) {
 				state = "acked"
 			}
 		}
 		out = append(out, g.message(q, m)+" "+state)
+	})
+	return out
+}
+
+// eachMessage visits the stored messages of a queue.
+func (g *glance) eachMessage(q *queue, visit func(m message)) {
+	var walk func(m message, d int)
+	walk = func(m message, d int) {
+		if d == len(q.over) {
+			visit(m)
+			return
+		}
+		for i := 0; i < g.size(q.over[d]); i++ {
+			if g.inUse(q.over[d], i) {
+				walk(append(m[:len(m):len(m)], num(i)), d+1)
+			}
+		}
 	}
 	walk(nil, 0)
-	return out
 }

@@ -293,7 +293,7 @@ func (em *emitter) putPlan(n *node) plan {
 	if s.IfAbsent || s.Branches[ast.IfExists] != nil {
 		done.guard = not(there)
 		if !isFalse(there) {
-			pl.outcomes = append(pl.outcomes, &outcome{branch: ast.IfExists, guard: there, pure: true, text: "the key is there already"})
+			pl.outcomes = append(pl.outcomes, &outcome{branch: ast.IfExists, guard: there, pure: true, text: "the key is there already", why: KeyThere})
 		}
 	}
 	return pl
@@ -351,12 +351,14 @@ func (em *emitter) getPlan(n *node) plan {
 		found.guard = e.is(place)
 	}
 	found.shows = []any{rowText{e.t, place}}
+	seen := em.entryValue(e.t, place)
+	found.reads = &seen
 	found.do = func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		em.bind(s.As, em.p.onlyRead(s.As, em.entryValue(e.t, place)), &out)
-		return append(out, em.lw.monitors.got(em, s, em.entryValue(e.t, place))...)
+		return append(out, em.remember(s, em.entryValue(e.t, place))...)
 	}
-	pl.outcomes = []*outcome{found, {done: true, pure: true, guard: not(e.there(nil)), text: "finds nothing", do: func(em *emitter) []ir.Stmt {
+	pl.outcomes = []*outcome{found, {done: true, pure: true, guard: not(e.there(nil)), text: "finds nothing", why: NoneMatches, do: func(em *emitter) []ir.Stmt {
 		if s.As != nil {
 			delete(em.env, s.As)
 		}
@@ -399,7 +401,36 @@ func (em *emitter) getInline(s *ast.Step) []ir.Stmt {
 	if s.As != nil {
 		em.env[s.As] = newValue(ls...)
 	}
-	return append(out, em.lw.monitors.got(em, s, newValue(ls...))...)
+	return append(out, em.remember(s, newValue(ls...))...)
+}
+
+// remember keeps what a get has found until it is clear whether the run does
+// something with it; where nothing reads it, it counts as answered.
+func (em *emitter) remember(s *ast.Step, v value) []ir.Stmt {
+	if s.As == nil || !slices.ContainsFunc(em.p.byVar[s.As], func(l *slot) bool { return em.p.read[l.id] }) {
+		return em.lw.monitors.got(em, s, v)
+	}
+	em.gets = append(em.gets, get{s, v})
+	return nil
+}
+
+// get is a get with what it has found.
+type get struct {
+	step  *ast.Step
+	value value
+}
+
+// answered judges the gets of this action whose names the run still reads at n, or
+// all of them where it ends (nil): an entry that is looked at and dropped on the
+// way to the next round trip was no answer.
+func (em *emitter) answered(n *node) []ir.Stmt {
+	var out []ir.Stmt
+	for _, g := range em.gets {
+		if n == nil || slices.ContainsFunc(em.p.byVar[g.step.As], func(l *slot) bool { return n.live[l.id] }) {
+			out = append(out, em.lw.monitors.got(em, g.step, g.value)...)
+		}
+	}
+	return out
 }
 
 // scratch makes the variables for getInline.
@@ -437,7 +468,7 @@ func (em *emitter) removePlan(n *node) plan {
 	}
 	match := e.there(cond)
 	pl.outcomes = []*outcome{{done: true, guard: match, do: remove},
-		{branch: ast.IfNone, guard: not(match), pure: true, text: "it is not there, or has another value"}}
+		{branch: ast.IfNone, guard: not(match), pure: true, text: "it is not there, or has another value", why: NoneMatches}}
 	return pl
 }
 
@@ -456,7 +487,7 @@ func (em *emitter) expirePlan(n *node) plan {
 		var out []ir.Stmt
 		e := em.entry(s, &out)
 		return append(out, e.do(func(at ir.Expr) []ir.Stmt { return e.t.startTTL(em, s, at) })...)
-	}}, {branch: ast.IfNone, guard: not(e.there(nil)), pure: true, text: "it is not there"}}
+	}}, {branch: ast.IfNone, guard: not(e.there(nil)), pure: true, text: "it is not there", why: NoneMatches}}
 	return pl
 }
 
@@ -478,7 +509,7 @@ func (lw *lowering) ttlExpiry(t *table) {
 	}
 	lw.expiry(&expiring{
 		duration: t.ttl.duration, resource: t.kv,
-		name: "ttl of " + t.name + " ends", params: []ir.Param{{Local: l, Over: t.over}}, lives: lives,
+		name: "ttl of " + t.name + " ends", what: TTLEnds, of: &about{table: t, at: at, duration: t.ttl.duration}, params: []ir.Param{{Local: l, Over: t.over}}, lives: lives,
 		guard: and(load(t.used, at), load(t.ttl.running, at), t.ttl.class.mayFire(lw, at)),
 		body:  func() []ir.Stmt { return t.remove(at) },
 		late:  lw.outlives(ast.AssumeTTL, t.kv, nil),

@@ -125,7 +125,7 @@ func (em *emitter) lockPlan(n *node) plan {
 	}
 	pl.outcomes = []*outcome{done}
 	if s.Try {
-		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.IfHeld, guard: busy, pure: true, text: "somebody else holds it"})
+		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.IfHeld, guard: busy, pure: true, text: "somebody else holds it", why: HeldByOther})
 	} else {
 		pl.blocked = busy
 	}
@@ -143,9 +143,9 @@ func (em *emitter) unlockPlan(n *node, lt *lockTable, key value) plan {
 		return lt.each(func(at ir.Expr) []ir.Stmt {
 			return when(and(equal(lt.get("key", at, reader{}), key), lt.mine(at, em.reader())), lt.remove(at), nil)
 		})
-	}}, {branch: ast.IfNone, guard: not(ours), pure: true, text: "it is not held"}}
+	}}, {branch: ast.IfNone, guard: not(ours), pure: true, text: "it is not held", why: NoneMatches}}
 	if s.Resource.SQL.SessionPooled && em.in == nil {
-		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.IfNone, guard: ours, pure: true, text: "runs on another session, where it is not held", unfair: true})
+		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.IfNone, guard: ours, pure: true, text: "runs on another session, where it is not held", why: OtherSession, unfair: true})
 	}
 	return pl
 }
@@ -192,7 +192,7 @@ func (lw *lowering) sessionsLost(r *ast.Resource) {
 		if lt.session != nil {
 			guard = load(lt.session, use(l))
 		}
-		lw.event(&event{kind: ir.Fault, name: "session_lost", fault: f, params: []ir.Param{{Local: l, Over: lt.over}}, guard: guard,
+		lw.event(&event{kind: ir.Fault, name: "session_lost", what: SessionLost, of: &about{resource: r, fields: map[string]value{"key": lt.get("key", use(l), reader{})}}, fault: f, params: []ir.Param{{Local: l, Over: lt.over}}, guard: guard,
 			body: lt.remove(use(l)), text: []any{"a session of " + r.Name + " ends, and with it the lock ", valueText{lt.get("key", use(l), reader{})}}})
 	}
 }

@@ -112,7 +112,8 @@ func (l *logStore) retires() {
 	for _, g := range l.groups {
 		body = append(body, when(order(ir.Lt, load(g.next, part), load(l.first, part)), []ir.Stmt{set(g.next, load(l.first, part), part)}, nil)...)
 	}
-	l.lw.event(&event{kind: ir.Expiry, name: "retention", params: []ir.Param{{Local: p, Over: ir.In(l.parts)}},
+	l.lw.event(&event{kind: ir.Expiry, name: "retention", what: LogRetention,
+		of: &about{log: l, partition: part, number: load(l.first, part), duration: l.q.Keeps}, params: []ir.Param{{Local: p, Over: ir.In(l.parts)}},
 		guard: order(ir.Lt, load(l.first, part), load(l.length, part)), body: body,
 		text: []any{l.name + " removes a message that is older than " + l.q.Keeps.Name + ": ", logText{l, part, load(l.first, part)}}})
 }
@@ -222,8 +223,14 @@ func (l *logStore) value(part, pos ir.Expr) value {
 			ls = append(ls, leaf{"." + c.name + pt.key, pt.typ, load(c.vars[i], part, pos)})
 		}
 	}
+	if l.lw.mentions(l.r, "offset") {
+		ls = append(ls, leaf{offsetKey(l.r), l.lw.positionType(l.r), pos})
+	}
 	return newValue(ls...)
 }
+
+// offsetKey is the leaf of m.offset.
+func offsetKey(r *ast.Resource) string { return ".offset/n:" + r.Name }
 
 // appendPlan is send: LOG. The partition follows from the field that the log is
 // partitioned by; without one, any.
@@ -270,7 +277,7 @@ func (em *emitter) fencedSend(pl *plan, l *logStore, s *ast.Step) {
 	if b := s.Branches[ast.OnRefused]; b != nil && !b.Implicit {
 		branch = ast.OnRefused
 	}
-	pl.outcomes = append(pl.outcomes, &outcome{branch: branch, guard: old, pure: true, text: "refused: a newer epoch has written"})
+	pl.outcomes = append(pl.outcomes, &outcome{branch: branch, guard: old, pure: true, text: "refused: a newer epoch has written", why: Fenced})
 }
 
 func (em *emitter) partitionKey(l *logStore, s *ast.Step) value {
@@ -320,7 +327,7 @@ func (em *emitter) commitOffsetPlan(n *node) plan {
 	}
 	if !isFalse(refuse) {
 		done.guard = not(refuse)
-		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnError, guard: refuse, pure: true, text: "refused: the partition has another owner, or the offset is lower"})
+		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnError, guard: refuse, pure: true, text: "refused: the partition has another owner, or the offset is lower", why: Fenced})
 	}
 	return pl
 }
@@ -333,7 +340,11 @@ func (t *logTrigger) upTo(em *emitter, s *ast.Step) ir.Expr {
 		part := load(t.part, em.me)
 		busy := and(not(same(use(w), em.me)), t.p.running(use(w)), same(load(t.part, use(w)), part), same(t.g.memberOf(use(w)), t.g.memberOf(em.me)))
 		least := ir.Best{Local: w, Over: ir.In(t.p.set), Where: busy, Of: load(t.pos, use(w))}
-		return pick(same(least, none), load(t.g.next, part), least)
+		done := load(t.g.next, part)
+		if t.until != nil { // the rest of its own batch is not done
+			done = pick(order(ir.Lt, load(t.pos, em.me), load(t.until, em.me)), sum(ir.Add, load(t.pos, em.me), num(1)), done)
+		}
+		return pick(or(same(least, none), order(ir.Lt, done, least)), done, least)
 	}
 	if s.UpToExpr != nil {
 		v := em.pure(s.UpToExpr)
@@ -388,15 +399,16 @@ func (t *logTrigger) start() {
 	t.run(&begin{
 		kind: ir.Delivery, params: []ir.Param{{Local: p, Over: ir.In(l.parts)}},
 		guard: and(order(ir.Lt, pos, load(l.length, part)), t.g.owns(part, use(t.p.self))),
-		text:  []any{"fetches a message of " + l.name + " ", logText{l, part, pos}},
+		text:  []any{"fetches a message of " + l.name + " ", logText{l, part, pos}}, of: &about{log: l, partition: part, number: pos},
 		bind: func(em *emitter) []ir.Stmt {
 			var out []ir.Stmt
 			at := &ir.Local{Name: "position"}
 			out = append(out, ir.Let{Local: at, Value: pos})
-			em.bind(t.tr.As, em.p.onlyRead(t.tr.As, l.value(part, use(at))), &out)
+			fetched, last := t.fetched(em, use(at), part)
+			out = append(out, fetched...)
+			em.bind(t.tr.As, em.p.onlyRead(t.tr.As, l.lw.lastKnown(l.r, l.value(part, use(at)), last)), &out)
 			out = append(out, set(t.part, part, em.me), set(t.pos, use(at), em.me))
-			out = append(out, t.counts(part, use(at))...)
-			return append(out, t.fetched(em, use(at), part)...)
+			return append(out, t.counts(part, use(at))...)
 		},
 	})
 }
@@ -413,16 +425,17 @@ func (t *logTrigger) counts(part, pos ir.Expr) []ir.Stmt {
 }
 
 // fetched moves the next position behind what the run has taken: one message,
-// or as many as there are, up to the size of a batch.
-func (t *logTrigger) fetched(em *emitter, at, part ir.Expr) []ir.Stmt {
+// or as many as there are, up to the size of a batch. last says that the first
+// of them is the last.
+func (t *logTrigger) fetched(em *emitter, at, part ir.Expr) (stmts []ir.Stmt, last ir.Expr) {
 	if t.until == nil {
-		return []ir.Stmt{set(t.g.next, sum(ir.Add, at, num(1)), part)}
+		return []ir.Stmt{set(t.g.next, sum(ir.Add, at, num(1)), part)}, yes
 	}
 	l := &ir.Local{Name: "fetched"}
 	all := sum(ir.Add, at, num(t.tr.Batch))
 	length := load(t.l.length, part)
 	return []ir.Stmt{ir.Let{Local: l, Value: pick(order(ir.Lt, length, all), length, all)},
-		set(t.g.next, use(l), part), set(t.until, sum(ir.Sub, use(l), num(1)), em.me)}
+		set(t.g.next, use(l), part), set(t.until, sum(ir.Sub, use(l), num(1)), em.me)}, same(use(l), sum(ir.Add, at, num(1)))
 }
 
 // nextOfBatch starts the steps anew with the next message.
@@ -431,10 +444,12 @@ func (t *logTrigger) nextOfBatch(em *emitter) []ir.Stmt {
 	out := []ir.Stmt{ir.Let{Local: pos, Value: sum(ir.Add, load(t.pos, em.me), num(1))}}
 	part := load(t.part, em.me)
 	em.env = map[*ast.Var]value{}
-	em.bind(t.tr.As, em.p.onlyRead(t.tr.As, t.l.value(part, use(pos))), &out)
+	last := same(use(pos), load(t.until, em.me))
+	em.bind(t.tr.As, em.p.onlyRead(t.tr.As, t.l.lw.lastKnown(t.l.r, t.l.value(part, use(pos)), last)), &out)
 	out = append(out, set(t.pos, use(pos), em.me))
 	out = append(out, t.counts(part, use(pos))...)
 	em.depth++
+	em.turns++
 	return append(out, em.control(em.p.first)...)
 }
 
@@ -472,7 +487,7 @@ func (l *logStore) events() {
 			if l.q.ResetLatest {
 				to = load(l.length, use(p))
 			}
-			l.lw.event(&event{kind: ir.Fault, name: "offset_reset", fault: f, params: []ir.Param{{Local: p, Over: ir.In(l.parts)}},
+			l.lw.event(&event{kind: ir.Fault, name: "offset_reset", what: OffsetReset, of: &about{log: l, partition: use(p), number: to, process: g.p}, fault: f, params: []ir.Param{{Local: p, Over: ir.In(l.parts)}},
 				guard: differ(load(g.committed, use(p)), to),
 				body:  []ir.Stmt{set(g.committed, to, use(p)), set(g.next, to, use(p))}, text: []any{"the offset of " + l.name + " is reset"}})
 		}
@@ -488,7 +503,7 @@ func (g *group) rebalance(l *logStore, f *budget) {
 	for m := 0; m < g.members; m++ {
 		p := &ir.Local{Name: "partition"}
 		part := use(p)
-		l.lw.event(&event{kind: ir.Fault, name: "rebalance", fault: f, params: []ir.Param{{Local: p, Over: ir.In(l.parts)}},
+		l.lw.event(&event{kind: ir.Fault, name: "rebalance", what: Rebalance, of: &about{log: l, partition: part, process: g.p, me: num(m)}, fault: f, params: []ir.Param{{Local: p, Over: ir.In(l.parts)}},
 			guard: differ(load(g.owner, part), num(m)), body: []ir.Stmt{set(g.owner, num(m), part), set(g.next, l.from(g, part), part)},
 			text: []any{fmt.Sprintf("the group moves a partition of %s to %s", l.name, g.memberName(m))}})
 	}

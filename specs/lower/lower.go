@@ -19,6 +19,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/relplan/relplan/internal/diag"
@@ -134,7 +135,6 @@ func Lower(spec *ast.Spec, opts Options) (*Lowered, error) {
 // build runs the passes in order: what is read, then stores, then processes,
 // then actions, then properties.
 func (lw *lowering) build() {
-	lw.refuse()
 	lw.findReads()
 	lw.makeBudgets()
 	for i, a := range lw.spec.Processes {
@@ -255,6 +255,14 @@ func (lw *lowering) capacity(name string, derived int) int {
 // problem reports what has no meaning.
 func (lw *lowering) problem(p diag.Pos, format string, args ...any) {
 	lw.errs.Errorf(p, "RP090", format, args...)
+}
+
+// noteOnce is note for what is found in several places.
+func (lw *lowering) noteOnce(format string, args ...any) {
+	n := fmt.Sprintf(format, args...)
+	if !slices.Contains(lw.out.Notes, n) {
+		lw.out.Notes = append(lw.out.Notes, n)
+	}
 }
 
 func (lw *lowering) note(format string, args ...any) {

@@ -60,7 +60,11 @@ func (o *Outcome) durationOrders(ctx context.Context, opt modelcheck.Options) er
 
 func (o *Outcome) note(long, short *ast.Duration) {
 	o.Orders = append(o.Orders, Inequality{Shorter: short, Longer: long})
-	o.Notes = append(o.Notes, fmt.Sprintf("holds iff %s > %s (here %s and %s)", long.Name, short.Name, length(long), length(short)))
+	than := ">"
+	if long.Length > 0 && long.Length == short.Length && o.allHold() {
+		than = ">="
+	}
+	o.Notes = append(o.Notes, fmt.Sprintf("holds iff %s %s %s (here %s and %s)", long.Name, than, short.Name, length(long), length(short)))
 }
 
 func length(d *ast.Duration) string {

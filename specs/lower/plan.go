@@ -31,6 +31,10 @@ type outcome struct {
 	text string
 	// shows is read in the state before the step and follows text: the row found.
 	shows []any
+	// reads is what the step has read, in the state before it; nil if only its
+	// name knows.
+	reads *value
+	why   Reason
 	// fault is spent by this outcome: "" for none.
 	fault *budget
 	// stay: the run goes on standing before the step.

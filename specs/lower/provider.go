@@ -19,11 +19,12 @@ type method struct {
 	pr     *provider
 	m      *ast.Method
 	ledger *table // nil: nobody looks records up
-	keyed  string // the request field by which records are looked up
-	// visible: a find sees the record (lag); dead: the key was answered "not
-	// found" for good (not_found: final) or cancelled.
+	keyed  string // the request field by which repeats are recognised
+	// visible: a find sees the record (lag); dead: the value of the field deadBy
+	// was answered "not found" for good (not_found: final) or cancelled.
 	visible *ir.Var
 	dead    *table
+	deadBy  string
 	pending *ir.Pool
 	late    []*column // what a pending request carries
 }
@@ -52,20 +53,29 @@ func (pr *provider) newMethod(m *ast.Method) *method {
 			fields = append(fields, f)
 		}
 	}
-	lag, final := false, false
+	lag := false
+	var refusedBy *ast.Field
+	refuses := func(q *ast.Method, f *ast.Field) {
+		if refusedBy != nil && f != nil && f.Name != refusedBy.Name {
+			pr.lw.problem(q.Pos, "%s refuses later requests by %s, and another method by %s: one field must decide", q.Name, f.Name, refusedBy.Name)
+		}
+		refusedBy = f
+	}
 	add(x.arg(m.DedupBy))
 	for _, q := range pr.p.Methods {
 		if q.Kind == ast.Find && (q.Of == m || q.Of == nil) && !q.ByReceipt {
 			add(x.arg(q.By))
 			lag = lag || q.Lag
-			final = final || q.NotFoundFinal
+			if q.NotFoundFinal {
+				refuses(q, x.arg(q.By))
+			}
 		}
 		if q.Kind == ast.Cancel && q.RefusesAfter == m {
 			add(x.arg(q.DedupBy))
 			if len(fields) == 0 {
 				add(x.arg(&ast.Field{Name: "op"}))
 			}
-			final = true
+			refuses(q, fields[0])
 		}
 	}
 	if len(fields) > 0 {
@@ -73,7 +83,7 @@ func (pr *provider) newMethod(m *ast.Method) *method {
 		for _, f := range m.Compares {
 			add(x.arg(f))
 		}
-		x.makeLedger(fields, lag, final)
+		x.makeLedger(fields, lag, refusedBy)
 	}
 	x.makePending()
 	return x
@@ -92,8 +102,8 @@ func (x *method) arg(f *ast.Field) *ast.Field {
 	return nil
 }
 
-// ledgerOwner names the ledger: the provider, or the method where the provider
-// has several that execute.
+// ledgerOwner names the ledger: the provider, or the method where it cancels or
+// the provider has several that execute.
 func (x *method) ledgerOwner() string {
 	n := 0
 	for _, m := range x.pr.p.Methods {
@@ -101,13 +111,13 @@ func (x *method) ledgerOwner() string {
 			n++
 		}
 	}
-	if n > 1 {
+	if n > 1 || x.m.Kind != ast.Execute {
 		return x.pr.r.Name + "." + x.m.Name
 	}
 	return x.pr.r.Name
 }
 
-func (x *method) makeLedger(fields []*ast.Field, lag, final bool) {
+func (x *method) makeLedger(fields []*ast.Field, lag bool, refusedBy *ast.Field) {
 	lw := x.pr.lw
 	owner := x.ledgerOwner()
 	x.ledger = x.records(owner+" record", fields)
@@ -118,8 +128,8 @@ func (x *method) makeLedger(fields []*ast.Field, lag, final bool) {
 		x.visible = lw.variable(&ir.Var{Name: owner + " record visible", Index: []ir.Index{x.ledger.over}, Type: ir.Type{Kind: ir.Bool}})
 		x.ledger.extra = append(x.ledger.extra, x.visible)
 	}
-	if final {
-		x.dead = x.records(owner+" refused key", fields[:1])
+	if refusedBy != nil {
+		x.dead, x.deadBy = x.records(owner+" refused key", []*ast.Field{refusedBy}), refusedBy.Name
 	}
 }
 
@@ -184,8 +194,8 @@ func (x *method) makePending() {
 // key is what records are looked up by.
 func (x *method) key(args map[string]value) value { return args[x.keyed] }
 
-// recorded is true if a record has the key (and cond).
-func (x *method) recorded(t *table, key value, cond func(at ir.Expr) ir.Expr) ir.Expr {
+// recorded is true if a record has that value in the field (and cond).
+func (x *method) recorded(t *table, field string, key value, cond func(at ir.Expr) ir.Expr) ir.Expr {
 	if cond == nil {
 		cond = func(ir.Expr) ir.Expr { return yes }
 	}
@@ -193,7 +203,7 @@ func (x *method) recorded(t *table, key value, cond func(at ir.Expr) ir.Expr) ir
 		at := key.at(t.leaf.key)
 		return and(load(t.used, at), cond(at))
 	}
-	return t.some(func(at ir.Expr) ir.Expr { return and(equal(t.get(x.keyed, at, reader{}), key), cond(at)) })
+	return t.some(func(at ir.Expr) ir.Expr { return and(equal(t.get(field, at, reader{}), key), cond(at)) })
 }
 
 // refuses is true if the provider refuses the request: the key is dead, or was
@@ -201,10 +211,10 @@ func (x *method) recorded(t *table, key value, cond func(at ir.Expr) ir.Expr) ir
 func (x *method) refuses(args map[string]value) ir.Expr {
 	out := no
 	if x.dead != nil {
-		out = or(out, x.recorded(x.dead, x.key(args), nil))
+		out = or(out, x.recorded(x.dead, x.deadBy, args[x.deadBy], nil))
 	}
 	if x.m.DedupBy != nil && len(x.m.Compares) > 0 {
-		out = or(out, x.recorded(x.ledger, x.key(args), func(at ir.Expr) ir.Expr {
+		out = or(out, x.recorded(x.ledger, x.keyed, x.key(args), func(at ir.Expr) ir.Expr {
 			differs := no
 			for _, f := range x.m.Compares {
 				differs = or(differs, not(equal(x.ledger.get(f.Name, at, reader{}), args[f.Name])))
@@ -219,7 +229,7 @@ func (x *method) refuses(args map[string]value) ir.Expr {
 func (x *method) execute(args map[string]value) []ir.Stmt {
 	known := no
 	if x.ledger != nil {
-		known = x.recorded(x.ledger, x.key(args), nil)
+		known = x.recorded(x.ledger, x.keyed, x.key(args), nil)
 	}
 	return x.work(args, known)
 }
@@ -248,7 +258,7 @@ func (x *method) work(args map[string]value, known ir.Expr) []ir.Stmt {
 		}
 	}
 	if x.m.DedupBy == nil && x.ledger.pool != nil {
-		known = x.recorded(x.ledger, x.key(args), func(at ir.Expr) ir.Expr {
+		known = x.recorded(x.ledger, x.keyed, x.key(args), func(at ir.Expr) ir.Expr {
 			eq := yes
 			for _, c := range x.ledger.columns {
 				eq = and(eq, equal(x.ledger.get(c.name, at, reader{}), cells[c.name]))
@@ -272,12 +282,12 @@ func (x *method) forbids(args map[string]value) []ir.Stmt {
 	if y == nil || y.dead == nil {
 		return nil
 	}
-	k, ok := args[y.keyed]
+	k, ok := args[y.deadBy]
 	if !ok {
 		return nil
 	}
-	mark := y.dead.insert(map[string]value{y.keyed: k}, func(ir.Expr) []ir.Stmt { return nil })
-	return when(y.recorded(y.dead, k, nil), nil, mark)
+	mark := y.dead.insert(map[string]value{y.deadBy: k}, func(ir.Expr) []ir.Stmt { return nil })
+	return when(y.recorded(y.dead, y.deadBy, k, nil), nil, mark)
 }
 
 // args evaluates `with:`.
@@ -309,7 +319,7 @@ func (em *emitter) callPlan(n *node) plan {
 		return out
 	}}}
 	if !isFalse(refused) {
-		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnRefused, guard: refused, pure: true, text: "refused"})
+		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnRefused, guard: refused, pure: true, text: "refused", why: Refused})
 	}
 	return pl
 }
@@ -319,7 +329,7 @@ func (em *emitter) callPlan(n *node) plan {
 func (em *emitter) twoSteps(n *node, x *method, looked *ir.Var) plan {
 	s := n.step
 	args := em.args(s, nil)
-	known, refused := x.recorded(x.ledger, x.key(args), nil), x.refuses(args)
+	known, refused := x.recorded(x.ledger, x.keyed, x.key(args), nil), x.refuses(args)
 	asked := load(looked, em.me)
 	answer := func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
@@ -328,9 +338,9 @@ func (em *emitter) twoSteps(n *node, x *method, looked *ir.Var) plan {
 	}
 	pl := plan{lossy: true}
 	pl.outcomes = []*outcome{
-		{done: true, guard: and(not(asked), not(refused), not(known)), stay: true, quiet: true, text: "the provider looks the key up and does not know it",
+		{done: true, guard: and(not(asked), not(refused), not(known)), stay: true, quiet: true, text: "the provider looks the key up and does not know it", why: LookedUp,
 			do: func(em *emitter) []ir.Stmt { return []ir.Stmt{set(looked, yes, em.me)} }},
-		{done: true, guard: and(not(asked), not(refused), known), pure: true, text: "the provider knows the key", do: answer},
+		{done: true, guard: and(not(asked), not(refused), known), pure: true, text: "the provider knows the key", why: FoundAtProvider, do: answer},
 		{done: true, guard: asked, text: "the provider executes", do: func(em *emitter) []ir.Stmt {
 			var out []ir.Stmt
 			out = append(out, set(looked, no, em.me))
@@ -339,7 +349,7 @@ func (em *emitter) twoSteps(n *node, x *method, looked *ir.Var) plan {
 		}},
 	}
 	if !isFalse(refused) {
-		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnRefused, guard: and(not(asked), refused), pure: true, text: "refused"})
+		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnRefused, guard: and(not(asked), refused), pure: true, text: "refused", why: Refused})
 	}
 	return pl
 }
@@ -390,15 +400,15 @@ func (em *emitter) findPlan(n *node, pr *provider) plan {
 		}
 		return load(x.visible, at)
 	}
-	there := x.recorded(x.ledger, key(em), seen)
-	found := &outcome{done: true, pure: true, guard: there, text: "the provider knows it"}
+	there := x.recorded(x.ledger, by, key(em), seen)
+	found := &outcome{done: true, pure: true, guard: there, text: "the provider knows it", why: FoundAtProvider}
 	found.do = func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		v := newValue(here(yes)).with(key(em).below("." + by)...)
 		em.bind(s.As, em.p.onlyRead(s.As, v), &out)
 		return out
 	}
-	missing := &outcome{done: true, pure: !s.Method.NotFoundFinal, guard: not(there), text: "the provider does not know it"}
+	missing := &outcome{done: true, pure: !s.Method.NotFoundFinal, guard: not(there), text: "the provider does not know it", why: UnknownToProvider}
 	missing.do = func(em *emitter) []ir.Stmt {
 		if s.As != nil {
 			delete(em.env, s.As)
@@ -407,8 +417,8 @@ func (em *emitter) findPlan(n *node, pr *provider) plan {
 			return nil
 		}
 		k := key(em)
-		mark := x.dead.insert(map[string]value{x.keyed: k}, func(ir.Expr) []ir.Stmt { return nil })
-		return when(x.recorded(x.dead, k, nil), nil, mark)
+		mark := x.dead.insert(map[string]value{x.deadBy: k}, func(ir.Expr) []ir.Stmt { return nil })
+		return when(x.recorded(x.dead, x.deadBy, k, nil), nil, mark)
 	}
 	pl.outcomes = []*outcome{found, missing}
 	return pl
@@ -425,12 +435,12 @@ func (em *emitter) findReceipt(n *node) plan {
 	}
 	there := arg.present()
 	return plan{lossy: true, outcomes: []*outcome{
-		{done: true, pure: true, guard: there, text: "the provider knows it", do: func(em *emitter) []ir.Stmt {
+		{done: true, pure: true, guard: there, text: "the provider knows it", why: FoundAtProvider, do: func(em *emitter) []ir.Stmt {
 			var out []ir.Stmt
 			em.bind(s.As, em.p.onlyRead(s.As, arg.with(here(yes))), &out)
 			return out
 		}},
-		{done: true, pure: true, guard: not(there), text: "the provider does not know it", do: func(em *emitter) []ir.Stmt {
+		{done: true, pure: true, guard: not(there), text: "the provider does not know it", why: UnknownToProvider, do: func(em *emitter) []ir.Stmt {
 			if s.As != nil {
 				delete(em.env, s.As)
 			}
@@ -469,16 +479,16 @@ func (p *process) lateWorlds(n *node, pl plan, unknown func(*emitter) []ir.Stmt,
 	for i, f := range budgets {
 		if i >= len(budgets)-len(own) && only == nil {
 			o := pl.outcomes[0]
-			add(o, o.guard, f, "done, answer lost", func(em *emitter) []ir.Stmt {
+			add(o, o.guard, f, DoneLost, func(em *emitter) []ir.Stmt {
 				out := o.do(em)
 				out = append(out, em.marks(n)...)
 				return append(out, unknown(em)...)
 			})
 		}
 		if only == nil {
-			add(&outcome{guard: yes, branch: ast.OnUnknown}, yes, f, "never arrives", unknown)
+			add(&outcome{guard: yes, branch: ast.OnUnknown}, yes, f, NeverArrives, unknown)
 		}
-		add(&outcome{guard: yes, branch: ast.OnUnknown}, yes, f, "no answer, arrives later", func(em *emitter) []ir.Stmt {
+		add(&outcome{guard: yes, branch: ast.OnUnknown}, yes, f, ArrivesLate, func(em *emitter) []ir.Stmt {
 			var out []ir.Stmt
 			args := em.args(s, &out)
 			out = append(out, x.put(args)...)
@@ -501,7 +511,7 @@ func (p *process) lateCrashes(f *budget) {
 		args := em.args(s, &body)
 		body = append(body, x.put(args)...)
 		body = append(body, p.crash(l)...)
-		p.lw.event(&event{kind: ir.Fault, name: "crash", fault: f, params: []ir.Param{{Local: l, Over: ir.In(p.set)}},
+		p.lw.event(&event{kind: ir.Fault, name: "crash", what: Crash, of: &about{resource: s.Resource, method: s.Method, fields: args}, fault: f, params: []ir.Param{{Local: l, Over: ir.In(p.set)}},
 			guard: same(load(p.pc, use(l)), num(n.loc)), body: body, proc: p, me: use(l),
 			text: []any{"crashes with the request of line ", s.Pos.Line, " under way"}})
 	}
@@ -548,7 +558,12 @@ func (x *method) executesLate() {
 	text = append(text, x.pr.r.Name, " executes the late request ", x.m.Name, " of ", valueText{args["op"]})
 	body := x.execute(args)
 	body = append(body, ir.Drop{Pool: x.pending, Slot: use(l)})
-	x.pr.lw.event(&event{kind: ir.Expiry, name: "late request", params: []ir.Param{{Local: l, Over: ir.Slots(x.pending)}}, guard: yes, body: body, text: text})
+	x.pr.lw.event(&event{kind: ir.Expiry, name: "late request", what: LateRequest, of: &about{resource: x.pr.r, method: x.m, fields: args}, params: []ir.Param{{Local: l, Over: ir.Slots(x.pending)}}, guard: yes, body: body, text: text})
+}
+
+// recordAt is a record of the method's ledger.
+func (x *method) recordAt(at ir.Expr) *about {
+	return &about{resource: x.pr.r, method: x.m, table: x.ledger, at: at, duration: x.m.Keeps}
 }
 
 func (x *method) becomesVisible() {
@@ -556,7 +571,7 @@ func (x *method) becomesVisible() {
 		return
 	}
 	l := &ir.Local{Name: "record"}
-	x.pr.lw.event(&event{kind: ir.Expiry, name: "visible", params: []ir.Param{{Local: l, Over: x.ledger.over}},
+	x.pr.lw.event(&event{kind: ir.Expiry, name: "visible", what: BecomesVisible, of: x.recordAt(use(l)), params: []ir.Param{{Local: l, Over: x.ledger.over}},
 		guard: and(load(x.ledger.used, use(l)), not(load(x.visible, use(l)))), body: []ir.Stmt{set(x.visible, yes, use(l))},
 		text: []any{"a record of ", x.pr.r.Name, " becomes visible"}})
 }
@@ -567,7 +582,7 @@ func (x *method) forgets() {
 		return
 	}
 	l := &ir.Local{Name: "record"}
-	x.pr.lw.event(&event{kind: ir.Expiry, name: "key forgotten", params: []ir.Param{{Local: l, Over: x.ledger.over}},
+	x.pr.lw.event(&event{kind: ir.Expiry, name: "key forgotten", what: KeyForgotten, of: x.recordAt(use(l)), params: []ir.Param{{Local: l, Over: x.ledger.over}},
 		guard: and(load(x.ledger.used, use(l)), x.ledger.mayFire(use(l))), body: x.ledger.remove(use(l)),
 		text: []any{x.pr.r.Name, " forgets a key after ", x.m.Keeps.Name}})
 }

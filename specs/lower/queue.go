@@ -28,6 +28,7 @@ type queue struct {
 	used   *ir.Var
 	avail  *ir.Var // waiting copies
 	acked  *ir.Var // acked at least once; nil if nobody asks
+	moved  *ir.Var // left the queue without an ack while a batch has it; nil: not a pool with batches
 	tag    *ir.Var
 	fields []*column
 
@@ -47,7 +48,7 @@ func (lw *lowering) makeQueue(r *ast.Resource) {
 	lw.queues[r] = q
 	redelivery := len(lw.faultsOn(ast.FaultRedelivery, r)) > 0
 	q.expires = (lw.hasFault(ast.FaultStall) || q.anySlow()) && r.Queue.Delivery != "at_most_once" && !lw.outlives(ast.AssumeVisibility, r, nil)
-	q.tracked = redelivery || q.expires || r.Queue.Ordered || r.Queue.OrderBy != nil
+	q.tracked = redelivery || q.expires || lw.batched(r) || r.Queue.Ordered || r.Queue.OrderBy != nil
 	if sw := r.Queue.StartsWith; sw != nil {
 		q.copies = max(sw.Copies, 1)
 	}
@@ -146,8 +147,11 @@ func (q *queue) makePool() {
 		return
 	}
 	q.avail = q.variable("waiting", ir.Type{Kind: ir.Bool})
-	if len(q.lw.faultsOn(ast.FaultRedelivery, q.r)) > 0 {
+	if len(q.lw.faultsOn(ast.FaultRedelivery, q.r)) > 0 || q.lw.batched(q.r) {
 		q.acked = q.variable("acked", ir.Type{Kind: ir.Bool})
+	}
+	if q.lw.batched(q.r) {
+		q.moved = q.variable("moved away", ir.Type{Kind: ir.Bool})
 	}
 }
 
@@ -223,6 +227,11 @@ func (lw *lowering) deliveriesCounted(r *ast.Resource) int {
 	for _, p := range lw.spec.MustBePossible {
 		if d, ok := p.Body.(ast.DeliveredTimes); ok && d.Queue == r {
 			n = max(n, d.N)
+		}
+	}
+	for _, p := range lw.spec.Promises {
+		if w, ok := p.Body.(ast.AtMostWaiting); ok && w.Queue == r {
+			n = max(n, 1)
 		}
 	}
 	return n
@@ -427,7 +436,7 @@ func (em *emitter) ackPlan(n *node) plan {
 	if t.q.q.RefuseStale {
 		stale := t.stale(em)
 		pl.outcomes[0].guard = not(stale)
-		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnError, guard: stale, pure: true, text: "refused: it was acked already"})
+		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnError, guard: stale, pure: true, text: "refused: it was acked already", why: StaleAck})
 	}
 	return pl
 }

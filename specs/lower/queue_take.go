@@ -9,11 +9,12 @@ import (
 // the end of the run (R9, R10).
 type messageTrigger struct {
 	baseTrigger
-	q    *queue
-	held *ir.Var // not held, held, held but given to somebody else by the queue
-	tag  *ir.Var // of a tracked message in a pool
-	keep map[string]bool
-	kept []keptLeaf // fields of a message that the holder has taken with it
+	q     *queue
+	held  *ir.Var // not held, held, held but given to somebody else by the queue
+	tag   *ir.Var // of a tracked message in a pool
+	keep  map[string]bool
+	kept  []keptLeaf // fields of a message that the holder has taken with it
+	batch *batch     // nil: one message per run
 }
 
 type keptLeaf struct {
@@ -56,6 +57,9 @@ func (lw *lowering) newMessageTrigger(b baseTrigger) *messageTrigger {
 			t.keep[".deliveries/i"] = true
 		}
 	}
+	if b.tr.Batch > 1 {
+		t.makeBatch()
+	}
 	return t
 }
 
@@ -75,7 +79,7 @@ func (t *messageTrigger) as() *ast.Var { return t.tr.As }
 
 // The id of the one message of an operation is the operation's own symbol.
 func (t *messageTrigger) derived(stored value) []leaf {
-	out := []leaf{here(yes)}
+	out := []leaf{here(yes), {".last/b", ir.Type{Kind: ir.Bool}, yes}}
 	if l, ok := stored.find(".op" + t.opKey()); ok && t.oneID() {
 		out = append(out, leaf{".id" + t.opKey(), l.typ, l.e})
 	}
@@ -111,39 +115,76 @@ func (t *messageTrigger) start() {
 	guard := and(q.waiting(m), q.mayTake(m))
 	t.run(&begin{
 		kind: ir.Delivery, params: q.params(ls), guard: guard,
-		text: []any{"receives a message of " + q.name + " ", messageText{q, m}},
-		bind: func(em *emitter) []ir.Stmt {
-			var out []ir.Stmt
-			v := q.value(m)
-			if q.deliveries != nil {
-				c := load(q.deliveries, m...)
-				next := pick(order(ir.Lt, c, num(q.maxCount)), sum(ir.Add, c, num(1)), c)
-				l := &ir.Local{Name: "deliveries"}
-				out = append(out, ir.Let{Local: l, Value: next})
-				v = v.with(leaf{".deliveries/i", q.deliveries.Type, use(l)})
-				if q.avail != nil {
-					out = append(out, set(q.deliveries, use(l), m...))
-				}
-				out = append(out, q.lw.monitors.delivered(q.r, use(l))...)
-			}
-			em.bind(t.as(), em.p.onlyRead(t.as(), v), &out)
-			out = append(out, q.lw.monitors.received(em, q, v)...)
-			if t.tag != nil {
-				out = append(out, set(t.tag, load(q.tag, m...), em.me))
-			}
-			if q.avail != nil {
-				out = append(out, q.take(m))
-			} else {
-				out = append(out, ir.Drop{Pool: q.pool, Slot: m[0]})
-			}
-			return append(out, set(t.held, num(held), em.me))
-		},
+		text: []any{"receives a message of " + q.name + " ", messageText{q, m}}, of: &about{queue: q, message: m},
+		bind: func(em *emitter) []ir.Stmt { return t.take(em, m, yes) },
 	})
+	t.starts()
 }
 
+// take makes m the message of the run; last says that no other one of its batch
+// follows.
+func (t *messageTrigger) take(em *emitter, m message, last ir.Expr) []ir.Stmt {
+	q := t.q
+	v := q.value(m)
+	out := t.counts(m)
+	if q.deliveries != nil {
+		l := &ir.Local{Name: "deliveries"}
+		out = append([]ir.Stmt{ir.Let{Local: l, Value: q.oneMore(m)}}, out...)
+		v = v.with(leaf{".deliveries/i", q.deliveries.Type, use(l)})
+	}
+	v = t.seen(v, last)
+	em.bind(t.as(), em.p.onlyRead(t.as(), v), &out)
+	out = append(out, q.lw.monitors.received(em, q, v)...)
+	if t.tag != nil {
+		out = append(out, set(t.tag, load(q.tag, m...), em.me))
+	}
+	if q.avail != nil {
+		out = append(out, q.take(m))
+	} else {
+		out = append(out, ir.Drop{Pool: q.pool, Slot: m[0]})
+	}
+	return append(out, set(t.held, num(held), em.me))
+}
+
+// oneMore is the number of deliveries after this one.
+func (q *queue) oneMore(m message) ir.Expr {
+	c := load(q.deliveries, m...)
+	return pick(order(ir.Lt, c, num(q.maxCount)), sum(ir.Add, c, num(1)), c)
+}
+
+// counts the delivery where max_deliveries or a possibility asks.
+func (t *messageTrigger) counts(m message) []ir.Stmt {
+	q := t.q
+	if q.deliveries == nil {
+		return nil
+	}
+	l := &ir.Local{Name: "counted"}
+	out := []ir.Stmt{ir.Let{Local: l, Value: q.oneMore(m)}}
+	if q.avail != nil {
+		out = append(out, set(q.deliveries, use(l), m...))
+	}
+	return append(out, q.lw.monitors.delivered(q.r, use(l))...)
+}
+
+// seen is a message as its run sees it: it knows which is the last of a batch.
+func (t *messageTrigger) seen(v value, last ir.Expr) value {
+	return t.p.lw.lastKnown(t.tr.Queue, v, last)
+}
+
+// lastKnown adds m.last where somebody reads it.
+func (lw *lowering) lastKnown(r *ast.Resource, v value, last ir.Expr) value {
+	if !lw.mentions(r, "last") {
+		return v
+	}
+	return v.with(leaf{lastKey, ir.Type{Kind: ir.Bool}, last})
+}
+
+// lastKey is the leaf of m.last.
+const lastKey = ".last/b"
+
 // mayTake keeps the order of an ordered queue: a message waits while an earlier
-// one with the same field is stored or held.
-func (q *queue) mayTake(m message) ir.Expr {
+// one with the same field is stored or held, unless it is taken with it.
+func (q *queue) mayTake(m message, together ...message) ir.Expr {
 	if q.rank == nil {
 		return yes
 	}
@@ -152,6 +193,9 @@ func (q *queue) mayTake(m message) ir.Expr {
 		live := yes
 		if q.acked != nil {
 			live = not(load(q.acked, o...))
+		}
+		for _, t := range together {
+			live = and(live, not(o.is(t)))
 		}
 		if by := q.q.OrderBy; by != nil {
 			live = and(live, equal(q.value(o).field(by.Name), q.value(m).field(by.Name)))
@@ -232,13 +276,20 @@ func (q *queue) toDeadLetter(em *emitter, m message, give []ir.Stmt) []ir.Stmt {
 		return give
 	}
 	over := order(ir.Le, num(q.q.MaxDeliveries), load(q.deliveries, m...))
-	var gone []ir.Stmt
-	if q.pool != nil {
-		gone = append(q.bury(em, q.fieldValues(m)), ir.Drop{Pool: q.pool, Slot: m[0]})
-	} else {
-		gone = append(q.bury(em, q.fieldValues(m)), set(q.acked, yes, m...))
-	}
+	gone := append(q.bury(em, q.fieldValues(m)), q.leaves(m)...)
 	return when(over, gone, give)
+}
+
+// leaves takes a message out of the queue that was not acked. Its record stays
+// while a batch holds it: the run still has it.
+func (q *queue) leaves(m message) []ir.Stmt {
+	switch {
+	case q.pool == nil:
+		return []ir.Stmt{set(q.acked, yes, m...)}
+	case q.moved == nil:
+		return []ir.Stmt{ir.Drop{Pool: q.pool, Slot: m[0]}}
+	}
+	return []ir.Stmt{set(q.acked, yes, m...), set(q.avail, no, m...), set(q.moved, yes, m...)}
 }
 
 // ack removes the message and its waiting copies; a later ack is a no-op (R12).
@@ -281,6 +332,12 @@ func (q *queue) sweep() []ir.Stmt {
 	for _, f := range q.lw.faultsOn(ast.FaultRedelivery, q.r) {
 		left = or(left, order(ir.Lt, num(0), load(f.left)))
 	}
+	if q.moved != nil {
+		return q.each(func(m message) []ir.Stmt {
+			over := and(load(q.acked, m...), or(not(left), load(q.moved, m...)), not(load(q.avail, m...)), not(q.heldBySome(m)))
+			return when(over, []ir.Stmt{ir.Drop{Pool: q.pool, Slot: m[0]}}, nil)
+		})
+	}
 	return when(not(left), q.each(func(m message) []ir.Stmt {
 		return when(and(load(q.acked, m...), not(load(q.avail, m...)), not(q.heldBySome(m))), []ir.Stmt{ir.Drop{Pool: q.pool, Slot: m[0]}}, nil)
 	}), nil)
@@ -291,7 +348,11 @@ func (q *queue) heldBySome(m message) ir.Expr {
 	out := no
 	for _, t := range q.holders {
 		w := &ir.Local{Name: "w"}
-		out = or(out, exists(w, ir.In(t.p.set), and(differ(load(t.held, use(w)), num(notHeld)), t.isMessage(use(w), m))))
+		holds := and(differ(load(t.held, use(w)), num(notHeld)), t.isMessage(use(w), m))
+		if t.batch != nil {
+			holds = or(holds, t.batch.has(m, use(w)))
+		}
+		out = or(out, exists(w, ir.In(t.p.set), holds))
 	}
 	return out
 }
@@ -333,13 +394,19 @@ func (t *messageTrigger) stale(em *emitter) ir.Expr {
 }
 
 func (t *messageTrigger) ended(em *emitter) []ir.Stmt {
-	return append(t.giveBack(em, em.env[t.as()]), t.q.sweepLater(t, em)...)
+	return t.letGo(em, em.env[t.as()])
+}
+
+// letGo gives back all that the run still holds; v is its current message.
+func (t *messageTrigger) letGo(em *emitter, v value) []ir.Stmt {
+	out := append(t.giveBack(em, v), t.giveBackBatch(em)...)
+	return append(out, t.q.sweepLater(t, em)...)
 }
 
 func (t *messageTrigger) stopped(em *emitter) []ir.Stmt { return t.ended(em) }
 
 func (t *messageTrigger) crashed(em *emitter) []ir.Stmt {
-	return append(t.giveBack(em, t.p.stored(t.as(), em.me)), t.q.sweepLater(t, em)...)
+	return t.letGo(em, t.p.stored(t.as(), em.me))
 }
 
 // sweepLater drops the record once this holder has let go.
@@ -366,6 +433,9 @@ func (q *queue) environment() {
 		if q.acked != nil {
 			can = and(or(load(q.acked, m...), can))
 		}
+		if q.moved != nil {
+			can = and(can, not(load(q.moved, m...)))
+		}
 		guard := and(not(q.waiting(m)), can)
 		if q.avail.Type.Kind != ir.Bool {
 			guard = and(order(ir.Lt, load(q.avail, m...), num(q.copies)), can)
@@ -373,7 +443,7 @@ func (q *queue) environment() {
 		body := append(q.back(m), q.sweep()...)
 		lw.event(&event{
 			kind: ir.Fault, name: "redelivery", fault: f, params: q.params(ls), guard: guard, body: body,
-			text: []any{q.name + " delivers again ", messageText{q, m}},
+			text: []any{q.name + " delivers again ", messageText{q, m}}, what: Redelivery, of: &about{queue: q, message: m},
 		})
 	}
 	if !q.expires {
@@ -381,6 +451,7 @@ func (q *queue) environment() {
 	}
 	for _, t := range q.holders {
 		t.lapses()
+		t.lapse()
 	}
 }
 
@@ -398,7 +469,11 @@ func (t *messageTrigger) lapses() {
 			}
 			return when(not(load(q.acked, m...)), give, nil)
 		})
-		return append(out, set(t.held, num(lapsed), use(w)))
+		out = append(out, set(t.held, num(lapsed), use(w)))
+		if q.moved != nil {
+			out = append(out, q.sweep()...)
+		}
+		return out
 	}
 	q.lw.expiry(&expiring{
 		duration: q.q.Visibility, resource: q.r,
@@ -406,5 +481,6 @@ func (t *messageTrigger) lapses() {
 		params: []ir.Param{{Local: w, Over: ir.In(p.set)}},
 		guard:  same(load(t.held, use(w)), num(held)), body: body,
 		text: []any{q.name + " makes the message of ", workerText{p, use(w)}, " available again"},
+		what: VisibilityEnds, of: &about{resource: q.r, fields: map[string]value{"op": p.shown(t.as(), use(w)).field("op"), "id": p.shown(t.as(), use(w)).field("id")}, process: p, me: use(w), duration: q.q.Visibility},
 	})
 }

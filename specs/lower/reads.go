@@ -24,6 +24,9 @@ func (lw *lowering) findReads() {
 			if s.OrderBy != nil {
 				lw.readExpr(s.OrderBy)
 			}
+			if s.OnlyIfValue != nil { // compare and delete looks at the value
+				lw.readEntry(s.Resource, "")
+			}
 		}
 	}
 	for _, r := range lw.spec.Resources {
@@ -151,6 +154,17 @@ func (lw *lowering) entryReads(r *ast.Resource, key string) bool {
 			continue
 		}
 		if under(key, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// mentions says whether a field of a message is read by its name; reading the
+// whole message is not enough.
+func (lw *lowering) mentions(r *ast.Resource, field string) bool {
+	for p := range lw.entryRead[r] {
+		if name, _ := splitField(p); name == field {
 			return true
 		}
 	}

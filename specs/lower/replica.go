@@ -158,7 +158,7 @@ func (rp *replica) applies(lw *lowering) {
 			body = append(body, when(order(ir.Lt, load(rp.behind), num(k)), clear, nil)...)
 		}
 	}
-	lw.event(&event{kind: ir.Expiry, name: "replica applies", guard: order(ir.Lt, num(0), b), body: body,
+	lw.event(&event{kind: ir.Expiry, name: "replica applies", what: ReplicaApplies, of: &about{resource: rp.r}, guard: order(ir.Lt, num(0), b), body: body,
 		text: []any{"the replica of " + rp.r.Name + " applies a commit"}})
 }
 
@@ -209,20 +209,15 @@ func (em *emitter) replicaPlan(n *node) plan {
 	}
 	l := &ir.Local{Name: t.name + " row"}
 	found := &outcome{done: true, pure: true, params: []ir.Param{{Local: l, Over: t.over}}, guard: match(use(l)), text: "finds a row"}
+	_, get := rp.seen(t, use(l))
+	row := t.rowOf(get)
+	found.reads = &row
 	found.do = func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
-		_, get := rp.seen(t, use(l))
-		ls := []leaf{here(yes)}
-		if t.pool == nil && t.key != "" {
-			ls = append(ls, get(t.key).below("."+t.key)...)
-		}
-		for _, c := range t.columns {
-			ls = append(ls, get(c.name).below("."+c.name)...)
-		}
-		em.bind(s.As, em.p.onlyRead(s.As, newValue(ls...)), &out)
+		em.bind(s.As, em.p.onlyRead(s.As, row), &out)
 		return append(out, em.lw.monitors.readReplica(em, t, n, get, use(l))...)
 	}
-	pl.outcomes = []*outcome{found, {done: true, pure: true, guard: not(t.some(match)), text: "finds nothing", do: func(em *emitter) []ir.Stmt {
+	pl.outcomes = []*outcome{found, {done: true, pure: true, guard: not(t.some(match)), text: "finds nothing", why: NoneMatches, do: func(em *emitter) []ir.Stmt {
 		if s.As != nil {
 			delete(em.env, s.As)
 		}

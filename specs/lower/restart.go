@@ -18,7 +18,7 @@ func (lw *lowering) kvEvents(r *ast.Resource) {
 			continue // a kv with persistence: nothing changes
 		}
 		filled := t.some(func(at ir.Expr) ir.Expr { return t.there(at) })
-		lw.event(&event{kind: ir.Fault, name: "restart", fault: f, guard: filled, body: t.clearAll(),
+		lw.event(&event{kind: ir.Fault, name: "restart", what: Restart, of: &about{resource: r}, fault: f, guard: filled, body: t.clearAll(),
 			text: []any{r.Name + " restarts and has lost its memory"}})
 	}
 	for _, f := range lw.faultsOn(ast.FaultFailover, r) {
@@ -164,7 +164,7 @@ func (t *table) failsOver(f *budget) {
 			body = append(body, set(v, num(v.Initial)))
 		}
 	}
-	t.lw.event(&event{kind: ir.Fault, name: "failover", fault: f, guard: load(t.last.slots[0].set), body: body,
+	t.lw.event(&event{kind: ir.Fault, name: "failover", what: Failover, of: &about{resource: t.kv, number: num(lose)}, fault: f, guard: load(t.last.slots[0].set), body: body,
 		text: []any{fmt.Sprintf("%s fails over and loses the last %d acknowledged write(s)", t.name, lose)}})
 }
 
@@ -207,16 +207,19 @@ func (lw *lowering) queueEvents(r *ast.Resource) {
 		if f.fault.LosesMemory {
 			body = q.each(func(m message) []ir.Stmt { return q.vanish(m) })
 			body = append(body, q.letGo()...)
+			if q.moved != nil {
+				body = append(body, q.sweep()...)
+			}
 		} else {
 			body = q.allBack()
 		}
-		lw.event(&event{kind: ir.Fault, name: "restart", fault: f, guard: yes, body: body, text: []any{r.Name + " restarts"}})
+		lw.event(&event{kind: ir.Fault, name: "restart", what: Restart, of: &about{resource: r}, fault: f, guard: yes, body: body, text: []any{r.Name + " restarts"}})
 	}
 }
 
 func (q *queue) vanish(m message) []ir.Stmt {
 	if q.pool != nil {
-		return []ir.Stmt{ir.Drop{Pool: q.pool, Slot: m[0]}}
+		return q.leaves(m)
 	}
 	return []ir.Stmt{set(q.avail, num(0), m...), set(q.acked, yes, m...)}
 }
@@ -277,7 +280,7 @@ func (lw *lowering) sqlEvents(r *ast.Resource) {
 		if lt := lw.locks[r]; lt != nil {
 			body = append(body, lt.clearAll()...)
 		}
-		lw.event(&event{kind: ir.Fault, name: "restart", fault: f, guard: yes, body: body, text: []any{r.Name + " restarts: open transactions are rolled back"}})
+		lw.event(&event{kind: ir.Fault, name: "restart", what: Restart, of: &about{resource: r}, fault: f, guard: yes, body: body, text: []any{r.Name + " restarts: open transactions are rolled back"}})
 	}
 }
 

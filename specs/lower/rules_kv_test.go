@@ -88,6 +88,18 @@ processes:
 promises:
   stays: {check: "exists(k where value == 1)", finally: true}
 `, "broken"},
+		{"compare_and_delete_own", "only_if_value removes the key that has the value, although nobody else reads the value", `
+operations: {op: 1}
+resources: {k: {kind: kv}}
+processes:
+  a:
+    on: {start: op, as: o}
+    steps:
+      - {put: k, key: 'x', value: o.op}
+      - {remove: k, key: 'x', only_if_value: o.op}
+promises:
+  gone: {check: "not exists(k where key == 'x')", finally: true}
+`, "holds"},
 		{"compare_and_delete", "only_if_value leaves a key with another value", `
 operations: {op: 1}
 resources:
@@ -100,6 +112,21 @@ processes:
       - {remove: k, key: 'x', only_if_value: MINE}
 promises:
   stays: {check: "exists(k where value == OTHER)", finally: true}
+`, "holds"},
+		{"compare_and_delete_own", "and removes a key with that value, also where nothing else reads it", `
+operations: {op: 1}
+resources:
+  k: {kind: kv}
+processes:
+  w:
+    on: {start: op, as: o}
+    steps:
+      - {put: k, key: 'x', value: me}
+      - {put: k, key: 'y', value: my_run}
+      - {remove: k, key: 'x', only_if_value: me}
+      - {remove: k, key: 'y', only_if_value: my_run}
+promises:
+  gone: {check: "count(k) == 0", finally: true}
 `, "holds"},
 		{"script_is_atomic", "R38: a script is one step", `
 operations: {op: 1}
@@ -271,6 +298,77 @@ processes:
       - {ask_human: o}
 promises:
   fresh: reads of c.v are never older than w
+`, "2"},
+		{"watermark_in_script", "in a script only what the run still reads afterwards was answered", `
+operations: {op: 2}
+resources:
+  c: {kind: kv}
+  w: {kind: kv, same_server_as: c}
+initially: {c: [{key: 'x', value: 1}], w: [{key: 'x', value: 2}]}
+processes:
+  guarded:
+    on: {start: op, as: o}
+    steps:
+      - script: c
+        do:
+          - {get: w, key: 'x', as: f}
+          - {get: c, key: 'x', as: r}
+          - {go: miss, when: r < f}
+      - {put: c, key: o, value: r}
+      - {at: miss, ask_human: o}
+promises:
+  fresh: reads of c are never older than w
+`, "holds"},
+		{"watermark_dropped", "nor is what a run looks at and drops before its next round trip", `
+operations: {op: 1}
+resources:
+  c: {kind: kv}
+  w: {kind: kv}
+initially: {c: [{key: 'x', value: 1}], w: [{key: 'x', value: 2}]}
+processes:
+  careful:
+    on: {start: op, as: o}
+    steps:
+      - {get: w, key: 'x', as: f}
+      - {get: c, key: 'x', as: r}
+      - {go: miss, when: r < f}
+      - {put: c, key: o, value: r}
+      - {at: miss, ask_human: o}
+promises:
+  fresh: reads of c are never older than w
+`, "holds"},
+		{"watermark_ends", "a run that ends with what it found has answered", `
+operations: {op: 1}
+resources:
+  c: {kind: kv}
+  w: {kind: kv}
+initially: {c: [{key: 'x', value: 1}], w: [{key: 'x', value: 2}]}
+processes:
+  hit:
+    on: {start: op, as: o}
+    steps:
+      - {get: c, key: 'x', as: r}
+      - {go: end, when: r != none}
+      - {ask_human: o}
+promises:
+  fresh: reads of c are never older than w
+`, "2"},
+		{"watermark_out_of_script", "and what the script found and handed out counts", `
+operations: {op: 1}
+resources:
+  c: {kind: kv}
+  w: {kind: kv, same_server_as: c}
+initially: {c: [{key: 'x', value: 1}], w: [{key: 'x', value: 2}]}
+processes:
+  hasty:
+    on: {start: op, as: o}
+    steps:
+      - script: c
+        do:
+          - {get: c, key: 'x', as: r}
+      - {put: c, key: o, value: r}
+promises:
+  fresh: reads of c are never older than w
 `, "2"},
 	})
 }

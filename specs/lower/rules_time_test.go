@@ -123,5 +123,59 @@ promises:
   once: effect e happens at most once per op
   done: every op eventually has effect e
 `, "broken holds"},
+		{"log_batch_last", "m.last is true for the last message of a batch, however many it has", `
+operations: {op: 3}
+resources:
+  l: {kind: log, partitions: 1, starts_with: one per op}
+  k: {kind: kv}
+processes:
+  w:
+    on: {message: l, batch: 2, as: m}
+    steps:
+      - {put: k, key: m.op, value: m.last}
+      - {go: end, when: not m.last}
+      - {commit_offset: l, up_to: m}
+promises:
+  two: {check: "count(k where value == true) == 2", finally: true}
+  three: {check: "count(k where value == true) == 3", finally: true}
+must_be_possible:
+  - {reach: "count(k where value == false) == 1"}
+`, "holds broken seen"},
+		{"log_message_last", "and for every message that comes alone, of a log or a queue", `
+operations: {op: 2}
+resources:
+  l: {kind: log, partitions: 1, starts_with: one per op}
+  k: {kind: kv}
+  q: {kind: queue}
+processes:
+  w:
+    on: {message: l, as: m}
+    steps:
+      - {put: k, key: m.op, value: m.last}
+      - {send: q, message: {op: m.op}}
+      - {commit_offset: l, up_to: m}
+  v:
+    on: {message: q, as: n}
+    steps:
+      - {put: k, key: hash(n.op), value: n.last}
+      - {ack: n}
+promises:
+  never: {check: "count(k where value == false) == 0", always: true}
+  each: {check: "count(k where value == true) == 4", finally: true}
+`, "holds holds"},
+		{"log_offset", "m.offset is the place of the message in its partition", `
+operations: {op: {count: 3, n: [1, 2, 3]}}
+resources:
+  l: {kind: log, partitions: 1, starts_with: one per op}
+  k: {kind: kv}
+processes:
+  w:
+    on: {message: l, as: m}
+    steps:
+      - {put: k, key: m.offset, value: m.op}
+      - {commit_offset: l, up_to: m}
+promises:
+  each: {check: "count(k) == 3", finally: true}
+`, "holds"},
 	})
 }

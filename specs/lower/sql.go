@@ -105,7 +105,7 @@ func (em *emitter) insertPlan(n *node) plan {
 		pl.outcomes = append(pl.outcomes, em.upsertConflict(t, s, conflict))
 		return pl
 	}
-	pl.outcomes = append(pl.outcomes, &outcome{branch: ast.IfExists, guard: conflict, pure: true, text: "it is there already"})
+	pl.outcomes = append(pl.outcomes, &outcome{branch: ast.IfExists, guard: conflict, pure: true, text: "it is there already", why: Duplicate})
 	return pl
 }
 
@@ -287,7 +287,7 @@ func (t *table) sameShadow(u *ast.Unique, cells map[string]value, at ir.Expr) ir
 }
 
 func (em *emitter) upsertConflict(t *table, s *ast.Step, conflict ir.Expr) *outcome {
-	return &outcome{done: true, guard: conflict, text: "it is there already and is overwritten", do: func(em *emitter) []ir.Stmt {
+	return &outcome{done: true, guard: conflict, text: "it is there already and is overwritten", why: Overwritten, do: func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		out = append(out, em.ownCommit(s)...)
 		cells := em.cells(s, &out)
@@ -323,7 +323,7 @@ func (em *emitter) updatePlan(n *node) plan {
 		})...)
 	}})
 	if !isFalse(clash) {
-		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.IfExists, guard: and(found, clash), pure: true, text: "another row has the key"})
+		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.IfExists, guard: and(found, clash), pure: true, text: "another row has the key", why: Duplicate})
 	}
 	pl.outcomes = append(pl.outcomes, em.noRow(n, not(found)))
 	return em.unlessOutdated(pl, st)
@@ -339,13 +339,13 @@ func (em *emitter) unlessOutdated(pl plan, st *statement) plan {
 	for _, o := range pl.outcomes {
 		o.guard = and(not(bad), o.guard)
 	}
-	pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnError, guard: bad, pure: true, text: "serialization failure: the row was changed since the snapshot"})
+	pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnError, guard: bad, pure: true, text: "serialization failure: the row was changed since the snapshot", why: Serialization})
 	return pl
 }
 
 // noRow is the outcome "no row matches".
 func (em *emitter) noRow(n *node, guard ir.Expr) *outcome {
-	return &outcome{branch: ast.IfNone, guard: guard, pure: true, text: "no row matches"}
+	return &outcome{branch: ast.IfNone, guard: guard, pure: true, text: "no row matches", why: NoneMatches}
 }
 
 // newCells evaluates set: for a row. The values are taken before any is stored.

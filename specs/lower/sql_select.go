@@ -32,7 +32,7 @@ func (em *emitter) selectPlan(n *node) plan {
 		return pl
 	}
 	if s.NoWait && pl.blocked != nil {
-		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnError, guard: pl.blocked, pure: true, text: "the row is locked"})
+		pl.outcomes = append(pl.outcomes, &outcome{branch: ast.OnError, guard: pl.blocked, pure: true, text: "the row is locked", why: RowLocked})
 		busy := pl.blocked
 		pl.blocked = nil
 		defer func() {
@@ -65,6 +65,8 @@ func (em *emitter) found(n *node, st *statement) *outcome {
 		o.guard = and(st.match(place), em.firstInOrder(st, place))
 	}
 	o.shows = []any{rowText{st.t, place}}
+	seen := em.rowSeen(st.t, s, place)
+	o.reads = &seen
 	o.do = func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		em.bind(s.As, em.p.onlyRead(s.As, em.rowSeen(st.t, s, place)), &out)
@@ -84,6 +86,11 @@ func (em *emitter) rowSeen(t *table, s *ast.Step, at ir.Expr) value {
 		return t.row(at, em.reader())
 	}
 	_, get := t.old(sn, at, em.me)
+	return t.rowOf(get)
+}
+
+// rowOf is a row by what its columns hold.
+func (t *table) rowOf(get func(string) value) value {
 	ls := []leaf{here(yes)}
 	if t.pool == nil && t.key != "" {
 		ls = append(ls, get(t.key).below("."+t.key)...)
@@ -113,7 +120,7 @@ func (em *emitter) firstInOrder(st *statement, at ir.Expr) ir.Expr {
 }
 
 func (em *emitter) nothing(n *node, st *statement) *outcome {
-	return &outcome{done: true, pure: true, guard: not(st.any(st.match)), text: "finds nothing", do: func(em *emitter) []ir.Stmt {
+	return &outcome{done: true, pure: true, guard: not(st.any(st.match)), text: "finds nothing", why: NoneMatches, do: func(em *emitter) []ir.Stmt {
 		if n.step.As != nil {
 			delete(em.env, n.step.As)
 		}
@@ -122,11 +129,15 @@ func (em *emitter) nothing(n *node, st *statement) *outcome {
 }
 
 func (em *emitter) countOutcome(n *node) *outcome {
-	return &outcome{done: true, pure: true, guard: yes, do: func(em *emitter) []ir.Stmt {
+	rows := func(em *emitter) value {
 		st := em.statement(n)
 		l := &ir.Local{Name: st.t.name + " row"}
+		return integer(count(l, st.t.over, st.match(use(l))), 0, 1<<20, false)
+	}
+	seen := rows(em)
+	return &outcome{done: true, pure: true, guard: yes, reads: &seen, do: func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
-		em.bind(n.step.As, integer(count(l, st.t.over, st.match(use(l))), 0, 1<<20, false), &out)
+		em.bind(n.step.As, rows(em), &out)
 		return append(out, em.passRead(n.step)...)
 	}}
 }

@@ -136,6 +136,8 @@ type holding struct {
 // expiring is a timer that can fire.
 type expiring struct {
 	name   string
+	what   What
+	of     *about
 	params []ir.Param
 	guard  ir.Expr
 	// live is the one possible holder (a parameter of the action); lives are
@@ -162,7 +164,7 @@ func (lw *lowering) expiry(x *expiring) {
 		alive = or(alive, differ(h.me, none))
 	}
 	if x.live == nil {
-		lw.event(&event{kind: ir.Expiry, name: x.name, params: x.params, guard: and(x.guard, not(alive)), body: x.body(), text: x.text})
+		lw.event(&event{kind: ir.Expiry, name: x.name, what: x.what, of: x.of, params: x.params, guard: and(x.guard, not(alive)), body: x.body(), text: x.text})
 	}
 	if x.late {
 		return
@@ -179,7 +181,7 @@ func (lw *lowering) expiry(x *expiring) {
 		if h.p.stalled != nil {
 			pause = or(pause, load(h.p.stalled, h.me))
 		}
-		lw.event(&event{kind: ir.Expiry, name: x.name + " early", params: x.params, guard: and(x.guard, holds, pause), body: x.body(),
+		lw.event(&event{kind: ir.Expiry, name: x.name + " early", what: x.what, of: x.heldBy(h), params: x.params, guard: and(x.guard, holds, pause), body: x.body(),
 			text: x.text, unfair: true})
 		lw.clockJumps(x, h, and(holds, not(pause)))
 		if h.p.stalled == nil {
@@ -190,10 +192,17 @@ func (lw *lowering) expiry(x *expiring) {
 			body := append([]ir.Stmt{ir.Let{Local: l, Value: h.me}}, x.body()...)
 			body = append(body, set(h.p.stalled, yes, use(l)))
 			text := append(append([]any{}, x.text...), " while ", workerText{h.p, h.me}, " still works")
-			lw.event(&event{kind: ir.Expiry, name: x.name + ": stall", fault: f, params: x.params,
+			lw.event(&event{kind: ir.Expiry, name: x.name + ": stall", what: x.what, of: x.heldBy(h), fault: f, params: x.params,
 				guard: and(x.guard, holds, not(pause)), body: body, text: text})
 		}
 	}
+}
+
+// heldBy is what the event is about, with the holder that still works.
+func (x *expiring) heldBy(h *holding) *about {
+	of := *x.of
+	of.process, of.me = h.p, h.me
+	return &of
 }
 
 // clockJumps: a clock that jumps ahead lets the process that judges a timer take
@@ -214,7 +223,7 @@ func (lw *lowering) clockJumps(x *expiring, h *holding, guard ir.Expr) {
 			continue
 		}
 		text := append(append([]any{}, x.text...), " by a clock that has jumped")
-		lw.event(&event{kind: ir.Expiry, name: x.name + ": clock jump", fault: lw.budget(f), params: x.params, guard: and(x.guard, guard), body: x.body(), text: text})
+		lw.event(&event{kind: ir.Expiry, name: x.name + ": clock jump", what: x.what, of: x.heldBy(h), fault: lw.budget(f), params: x.params, guard: and(x.guard, guard), body: x.body(), text: text})
 	}
 }
 
@@ -365,7 +374,7 @@ func (lw *lowering) leaseExpiry(t *table) {
 	committed := t.visible(at, reader{})
 	lw.expiry(&expiring{
 		duration: t.lease.duration, resource: t.ast.Resource,
-		name: "lease of " + t.name + " ends", params: []ir.Param{{Local: l, Over: t.over}}, lives: lives,
+		name: "lease of " + t.name + " ends", what: LeaseEnds, of: &about{table: t, at: at, duration: t.lease.duration}, params: []ir.Param{{Local: l, Over: t.over}}, lives: lives,
 		guard: and(committed, not(t.locked(at, reader{})), t.leased(at, reader{}), t.lease.class.mayFire(lw, at)), body: body,
 		late: lw.outlives(ast.AssumeLease, nil, t.ast),
 		text: []any{"the lease of ", t.name, " row ", rowText{t, at}, " expires"},

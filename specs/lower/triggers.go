@@ -79,6 +79,7 @@ func (b *baseTrigger) anyOperation(em *emitter) value {
 type begin struct {
 	kind   ir.ActionKind
 	text   []any
+	of     *about
 	params []ir.Param
 	guard  ir.Expr
 	bind   func(em *emitter) []ir.Stmt
@@ -102,10 +103,11 @@ func (b *baseTrigger) run(bg *begin) {
 		a := &ir.Action{
 			Name: p.ast.Name + ": start", Kind: bg.kind, Proc: p.ir, At: 0, Self: p.self, Params: bg.params,
 			Guard: orYes(bg.guard), Body: stmts, Order: p.sequence(nil, bg.k), Label: p.ast.Name + "#start",
-			Note: &Note{Process: p.ast, Start: true, Text: bg.text, proc: p},
+			Note: &Note{Process: p.ast, Start: true, Text: bg.text, of: bg.of, proc: p},
 		}
 		if bg.fault != nil {
 			a.Budget, a.Fault, a.Rank = bg.fault.left, bg.fault.name, bg.fault.rank
+			a.Note.(*Note).Fault = bg.fault.fault
 		}
 		if one.chose && one.unfair {
 			a.Choice = 1
@@ -169,7 +171,7 @@ func (t *rowTrigger) start() {
 	}
 	t.run(&begin{
 		kind: ir.Delivery, params: []ir.Param{{Local: l, Over: tab.over}}, guard: guard,
-		text: []any{"takes a row of " + tab.name + " ", rowText{tab, use(l)}},
+		text: []any{"takes a row of " + tab.name + " ", rowText{tab, use(l)}}, of: &about{table: tab, at: use(l)},
 		bind: func(em *emitter) []ir.Stmt {
 			var out []ir.Stmt
 			em.bind(t.tr.As, p.onlyRead(t.tr.As, tab.row(use(l), reader{})), &out)
@@ -235,7 +237,7 @@ func (t *requestTrigger) start() {
 	}
 	t.run(&begin{
 		kind: ir.Delivery, params: []ir.Param{{Local: l, Over: ir.In(lw.opSet(t.op))}}, guard: guard,
-		text: []any{"receives the request of ", opText{t.op, use(l)}},
+		text: []any{"receives the request of ", opText{t.op, use(l)}}, of: &about{operation: t.op, op: use(l)},
 		bind: func(em *emitter) []ir.Stmt {
 			em.env[t.tr.As] = lw.operation(t.op, use(l))
 			if t.tries == nil {
@@ -342,7 +344,7 @@ func (em *emitter) replyPlan(n *node) plan {
 		if !em.lw.allows(em.p, n) {
 			continue
 		}
-		pl.outcomes = append(pl.outcomes, &outcome{done: true, guard: yes, fault: f, text: "the answer is lost",
+		pl.outcomes = append(pl.outcomes, &outcome{done: true, guard: yes, fault: f, text: string(ReplyNotHeard),
 			do: func(em *emitter) []ir.Stmt { return em.reply(s.Reply, s.Body, false) }})
 	}
 	return pl
@@ -403,7 +405,7 @@ func (t *startTrigger) start() {
 	}
 	t.run(&begin{
 		kind: ir.Delivery, params: []ir.Param{{Local: l, Over: ir.In(lw.opSet(t.op))}}, guard: guard,
-		text: []any{"starts ", opText{t.op, use(l)}},
+		text: []any{"starts ", opText{t.op, use(l)}}, of: &about{operation: t.op, op: use(l)},
 		bind: func(em *emitter) []ir.Stmt {
 			em.env[t.tr.As] = lw.operation(t.op, use(l))
 			return []ir.Stmt{set(t.started, yes, use(l))}

@@ -330,6 +330,12 @@ func (lw *lowering) flattenAlt(a *ast.Alt, prefix string, opt bool, out map[stri
 		if n := lw.deliveriesCounted(a.Resource); n > 0 {
 			put(".deliveries/i", ir.Type{Kind: ir.Range, Lo: 0, Hi: n})
 		}
+		if lw.mentions(a.Resource, "last") {
+			put(lastKey, ir.Type{Kind: ir.Bool})
+		}
+		if a.Resource.Kind == ast.LogKind && lw.mentions(a.Resource, "offset") {
+			put(offsetKey(a.Resource), lw.positionType(a.Resource))
+		}
 	}
 }
 

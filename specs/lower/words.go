@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -15,6 +16,10 @@ type glance struct {
 	m      *ir.Model
 	state  []uint64
 	locals map[*ir.Local]int
+	// past, if not nil, is where the variables of the instances of remembers are
+	// read: what a run knew in another state.
+	past      []uint64
+	remembers *ir.Set
 }
 
 func (g *glance) with(l *ir.Local, v int) *glance {
@@ -24,7 +29,9 @@ func (g *glance) with(l *ir.Local, v int) *glance {
 			locals[k] = x
 		}
 	}
-	return &glance{g.lw, g.m, g.state, locals}
+	h := *g
+	h.locals = locals
+	return &h
 }
 
 func (g *glance) size(ix ir.Index) int {
@@ -59,7 +66,7 @@ func (g *glance) eval(e ir.Expr) int {
 				return ir.None
 			}
 		}
-		return g.m.Value(g.state, x.Var, at...)
+		return g.m.Value(g.stateOf(x.Var), x.Var, at...)
 	case ir.Not:
 		return flag(!g.holds(x.A))
 	case ir.Cond:
@@ -85,6 +92,13 @@ func (g *glance) eval(e ir.Expr) int {
 		return best
 	}
 	return ir.None
+}
+
+func (g *glance) stateOf(v *ir.Var) []uint64 {
+	if g.past != nil && slices.ContainsFunc(v.Index, func(ix ir.Index) bool { return ix.Set == g.remembers }) {
+		return g.past
+	}
+	return g.state
 }
 
 func flag(b bool) int {
@@ -400,6 +414,9 @@ func (g *glance) phrase(p *process, n *node) string {
 	case ast.VerbExpire:
 		return "sets the ttl of " + show(s.Key) + " in " + s.Subject
 	case ast.VerbScript:
+		if fails(s) {
+			return "runs a script on " + s.Subject + " that fails before its end"
+		}
 		return "runs a script on " + s.Subject
 	case ast.VerbSend:
 		return "sends to " + s.Subject + " (" + cells() + ")"
@@ -417,4 +434,9 @@ func (g *glance) phrase(p *process, n *node) string {
 		return s.Verb.String() + "s " + show(s.Key) + " on " + s.Subject
 	}
 	return s.Verb.String() + " " + s.Subject
+}
+
+// fails says whether the script always fails before its end.
+func fails(script *ast.Step) bool {
+	return slices.ContainsFunc(script.Do, func(s *ast.Step) bool { return s.Verb == ast.VerbFail && s.When == nil })
 }
