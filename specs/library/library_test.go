@@ -27,6 +27,9 @@ func TestEveryPatternIsAsExpected(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, x := range v.Variants {
+				if x.States > 200_000 {
+					t.Errorf("variant %q has %d states: too many to wait for, a few seconds are what a reader has", x.Name(), x.States)
+				}
 				if x.AsExpected == nil {
 					t.Errorf("variant %q expects nothing", x.Name())
 				} else if !*x.AsExpected {
@@ -34,5 +37,26 @@ func TestEveryPatternIsAsExpected(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestGroups: every pattern answers one question of a reader.
+func TestGroups(t *testing.T) {
+	seen := map[string]string{}
+	for _, g := range library.Groups {
+		for _, name := range g.Patterns {
+			if seen[name] != "" {
+				t.Errorf("%s stands under %q and %q", name, seen[name], g.Question)
+			}
+			seen[name] = g.Question
+			if _, err := library.Source(name); err != nil {
+				t.Errorf("%q: %v", g.Question, err)
+			}
+		}
+	}
+	for _, name := range library.Names() {
+		if seen[name] == "" {
+			t.Errorf("%s stands under no question", name)
+		}
 	}
 }
