@@ -99,7 +99,7 @@ that contains the measurement counts as met.`,
 	fl.StringVar(&o.payload, "payload", "", "bytes of a payload (nats-stream)")
 	fl.StringVar(&o.msgID, "msg-id", "", "bytes of Nats-Msg-Id (nats-stream)")
 	fl.StringArrayVar(&o.options, "option", nil, "engine option of the plan file, such as structure=hash")
-	return c
+	return lacks(c, "sarif")
 }
 
 func runMeasure(f *factory, o *measureOptions, cmd *cobra.Command) error {

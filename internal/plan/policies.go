@@ -40,7 +40,11 @@ func (a *answers) judge() []PolicyDoc {
 	}
 	if p.Protocols.V != "report" && len(a.protocols) > 0 {
 		n := countIf(a.protocols, func(i int) bool { return !a.protocols[i].asExpected() && !a.protocols[i].unknown() })
-		add("protocols", "as_expected", n, n == 0, fmt.Sprintf("%d of %d protocols are not as expected", n, len(a.protocols)))
+		text := fmt.Sprintf("%d of %d protocols are not as expected", n, len(a.protocols))
+		if open := countIf(a.protocols, func(i int) bool { return a.protocols[i].unknown() }); open > 0 {
+			text += fmt.Sprintf(", %d undecided", open)
+		}
+		add("protocols", "as_expected", n, n == 0, text)
 	}
 	if p.Storm.V == "survives" && a.storm != nil {
 		n := countIf(a.storm.Doc.Edges, func(i int) bool { return a.storm.tips(i) })
