@@ -129,7 +129,7 @@ func predict(r Result, c Case) (Result, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Predicted, r.Low, r.High, r.PredictedTable = s.Total, s.Low, s.High, s.Table
+	r.Predicted, r.Low, r.High, r.PredictedTable, r.Basis = s.Total, s.Low, s.High, s.Table, s.Basis
 	return r, nil
 }
 
