@@ -82,5 +82,5 @@ func ExampleGrowth_FullAt() {
 	g := capacity.Growth{Rate: capacity.PerUnit(1000, time.Second), Forever: true, BytesPerRecord: 100}
 	f, _ := g.FullAt(1e12, 0.2)
 	fmt.Println(f.Formula)
-	// Output: 8e+11 B reached after 2222h
+	// Output: 8e+11 B reached after 92d14h
 }

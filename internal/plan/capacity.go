@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"strconv"
 	"strings"
 	"time"
 
@@ -85,9 +86,8 @@ func (w *Workload) rate() capacity.Rate {
 	case w.Rate.Mean.Set:
 		return exactRate(w.Rate.Mean.V)
 	case w.Rate.dist != nil:
-		r := new(big.Rat)
-		r.SetFloat64(math.Round(w.Rate.dist.Quantile(0.5)))
-		return capacity.Rate{PerSecond: r}
+		r, _ := new(big.Rat).SetString(strconv.FormatFloat(w.Rate.dist.Quantile(0.5), 'e', 5, 64))
+		return capacity.Rate{PerSecond: r} // nil, and so no events, where the median is no number
 	}
 	return capacity.Rate{}
 }
@@ -160,7 +160,12 @@ func exactText(n *big.Int) string {
 func (f *File) sizeStore(s *Store, extra []capacity.Source, res *capacityResult) error {
 	w := f.workload(s.Holds.V)
 	doc := StoreDoc{Name: s.Name, Engine: s.Engine.V, Replicas: s.Replicas.V, StoreSize: noSize()}
-	need := s.Retain.V
+	hold := s.Retain.V
+	if s.Forever && !s.Rows.Set {
+		hold = capacity.Year
+		doc.Notes = append(doc.Notes, "kept for ever: rows and bytes are those after one year, see the growth")
+	}
+	need := hold
 	if s.Dedupes.Set {
 		win, err := capacity.CheckWindow(capacity.Store{
 			Name: s.Name, Retain: s.Retain.V, Forever: s.Forever,
@@ -176,7 +181,7 @@ func (f *File) sizeStore(s *Store, extra []capacity.Source, res *capacityResult)
 			return err
 		}
 	}
-	held, err := f.rows(w, s, s.Retain.V)
+	held, err := f.rows(w, s, hold)
 	if err != nil {
 		return err
 	}
@@ -316,11 +321,11 @@ func (f *File) sizeUnknown(u *UnknownExposure, res *capacityResult) error {
 
 // moneyText prints an amount with two decimals where it has cents, grouped.
 func moneyText(v float64) string {
-	if math.Abs(v) >= 1e6 || v == math.Trunc(v) {
+	if v = math.Round(v*100) / 100; math.Abs(v) >= 1e6 || v == math.Trunc(v) {
 		n, _ := big.NewFloat(math.Round(v)).Int(nil)
 		return quantity.FormatInt(n)
 	}
-	whole, cents := math.Modf(math.Round(v*100) / 100)
+	whole, cents := math.Modf(v)
 	return fmt.Sprintf("%s.%02.0f", quantity.FormatInt(big.NewInt(int64(whole))), math.Abs(cents*100))
 }
 

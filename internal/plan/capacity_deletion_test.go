@@ -166,3 +166,37 @@ stores:
 		}
 	}
 }
+
+// A store that forgets nothing has no end of its window: it is told after a year,
+// with its growth and the day its disk is full.
+func TestStoreKeptForEverGrows(t *testing.T) {
+	res := sized(t, t.TempDir(), `relplan: v1
+plan: p
+workloads: {w: {rate: 1k/s, record: 10B}}
+stores:
+  s: {engine: postgres, holds: w, retain: forever, columns: [{name: id, type: bigint}], keys: {primary: [id]}, delete: never, options: {disk: 1TB}}
+`)
+	d := res.doc.Stores[0]
+	if d.Rows != 1000*365*86400 || *d.TotalBytes < d.RawBytes {
+		t.Errorf("%d rows, %d bytes, want those of a year", d.Rows, *d.TotalBytes)
+	}
+	if n := len(d.Growth); n < 4 || d.Growth[n-1].TNS != int64(3*365*day) || math.Abs(float64(d.Growth[n-1].Bytes)/3/float64(*d.TotalBytes)-1) > 1e-6 {
+		t.Errorf("growth %+v, want three times the year after three", d.Growth)
+	}
+	perYear := float64(*d.TotalBytes)
+	if d.DiskFullNS == nil || math.Abs(float64(*d.DiskFullNS)/float64(365*day)-1e12/perYear) > 1e-3 {
+		t.Errorf("disk full after %v, want %.3f years", d.DiskFullNS, 1e12/perYear)
+	}
+}
+
+// The median of a slow workload is not rounded to whole records a second.
+func TestMedianOfASlowRate(t *testing.T) {
+	res := sized(t, t.TempDir(), `relplan: v1
+plan: p
+workloads: {w: {rate: {p5: 10/day, p50: 50/day, p95: 100/day}, record: 10B}}
+stores: {s: {engine: postgres, holds: w, retain: 1000d}}
+`)
+	if got := res.doc.Stores[0].Rows; math.Abs(float64(got)-50_000) > 5 {
+		t.Errorf("%d rows, want 50,000", got)
+	}
+}

@@ -378,7 +378,7 @@ func (f *File) interval(s *Store, w *Workload, in storage.Input, size storage.Si
 		inputs = append(inputs, uncertain.Input{Name: "length of " + c.Name, Dist: d})
 		effects = append(effects, effect)
 	}
-	if len(effects) == 0 && rate.Fixed() {
+	if len(effects) == 0 && rate.Fixed() || doc.Rows == 0 {
 		return nil
 	}
 	model := uncertain.Point(1)
@@ -447,7 +447,7 @@ func (f *File) lengthEffect(s *Store, in storage.Input, column string, d uncerta
 // known, from the distribution of the rate.
 func (w *Workload) rawInterval(doc *StoreDoc) {
 	mid := w.rate().Float()
-	if w.Rate.dist == nil || doc.RawBytes == 0 || !(mid > 0) {
+	if w.Rate.dist == nil || w.Rate.dist.Fixed() || doc.RawBytes == 0 || !(mid > 0) {
 		return
 	}
 	for _, p := range []float64{0.05, 0.5, 0.95} {
