@@ -75,7 +75,7 @@ func ExampleEstimateCrash() {
 		Window: 2 * time.Millisecond, CrashesPerYear: 12,
 	})
 	fmt.Println(e.Formula)
-	// Output: 100,000/s x 2ms = 200 operations a crash, x 12 crashes a year = 2400
+	// Output: 100,000/s x 2ms = 200 operations a crash, x 12 crashes a year = 2,400
 }
 
 func ExampleGrowth_FullAt() {

@@ -151,6 +151,9 @@ func (o *capacityOptions) engineOf(e *flagErrors, s *plan.Store) {
 		e.parsed("option", opt, s.Options.SetOption(opt))
 	}
 	engine := storage.Engine(o.engine)
+	if o.state != "loaded" && !engine.Relational() {
+		e.conflict("", "--state %s: engine %s has one state, it belongs to postgres, innodb, sqlite", o.state, engine)
+	}
 	switch {
 	case engine.Relational() && o.ddl == "":
 		e.conflict("", "--engine %s needs --ddl FILE with its CREATE TABLE", engine)

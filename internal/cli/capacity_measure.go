@@ -168,6 +168,9 @@ func (f *factory) savedMeasurements(o *measureOptions, tol float64) error {
 		for _, run := range one.Engines {
 			for i := range run.Cases {
 				c := &run.Cases[i]
+				if c.Basis == nil { // saved by a version that did not tell it
+					c.Basis = measuredBasis(run, c.Rows)
+				}
 				c.Within = measure.Result{Predicted: c.Predicted, Low: c.Low, High: c.High, Measured: c.Measured}.Within(tol)
 			}
 			doc.Engines = append(doc.Engines, run)
@@ -249,10 +252,14 @@ func (f *factory) measureEngine(ctx context.Context, o *measureOptions, target s
 		run.Cases = append(run.Cases, measuredDoc{Name: r.Name, Rows: r.Rows, Predicted: r.Predicted, Low: r.Low, High: r.High, Measured: r.Measured,
 			Error: math.Round(r.Error()*1e6) / 1e6, Within: r.Within(tol),
 			PredictedBasis: &reports.Basis{Kind: string(r.Basis), Engine: run.Engine, Source: "relplan capacity --rows with the same description"},
-			Basis:          &reports.Basis{Kind: "measured", Engine: strings.TrimSpace(run.Engine + " " + run.Version), N: r.Rows}})
+			Basis:          measuredBasis(run, r.Rows)})
 	}
 	run.Basis.N = int64(len(run.Cases))
 	return run, nil
+}
+
+func measuredBasis(run measuredRun, rows int64) *reports.Basis {
+	return &reports.Basis{Kind: "measured", Engine: strings.TrimSpace(run.Engine + " " + run.Version), N: rows}
 }
 
 // measureServer are arguments that make a private server fast enough.

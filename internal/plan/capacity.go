@@ -229,10 +229,17 @@ func (s *Store) rowRate(w *Workload) capacity.Rate {
 	return w.rate().Scale(new(big.Rat).SetInt64(s.RowsPerRecord.Or(1)))
 }
 
-// rows is the exact number of rows of the store that a window holds.
+// rows is the exact number of rows of the store that a window holds. Rows that the
+// plan gives are those of the retention.
 func (f *File) rows(w *Workload, s *Store, window time.Duration) (capacity.Amount, error) {
 	if s.Rows.Set {
 		n := big.NewInt(s.Rows.V)
+		if keep := s.Retain.V; keep > 0 && window != keep {
+			n.Mul(n, big.NewInt(int64(window)))
+			n.Add(n, big.NewInt(int64(keep)-1)).Quo(n, big.NewInt(int64(keep)))
+			return capacity.Amount{Value: n, Formula: fmt.Sprintf("%s rows in %s, scaled to %s", quantity.FormatInt(big.NewInt(s.Rows.V)),
+				quantity.FormatDuration(keep), quantity.FormatDuration(window)), Source: "rows x window / retention"}, nil
+		}
 		return capacity.Amount{Value: n, Formula: quantity.FormatInt(n) + " rows given", Source: "rows"}, nil
 	}
 	return capacity.Records(s.rowRate(w), window)

@@ -200,3 +200,33 @@ stores: {s: {engine: postgres, holds: w, retain: 1000d}}
 		t.Errorf("%d rows, want 50,000", got)
 	}
 }
+
+// Rows that are given are those of the retention; a longer window has more.
+func TestGivenRowsScaleWithTheWindow(t *testing.T) {
+	res := sized(t, t.TempDir(), `relplan: v1
+plan: p
+workloads: {w: {rate: 1k/s, record: 100B}}
+stores: {s: {engine: nats-kv, holds: w, dedupes: w, columns: [{name: key, mean: 36B}, {name: value, mean: 36B}], retain: 7d, rows: 700}}
+replay_sources: {broker: {of: w, keeps: 90d}}
+`)
+	if d := res.doc.Stores[0]; d.Rows != 700 || d.RequiredRows != 9000 {
+		t.Errorf("%d rows held, %d needed; want 700 and 9,000", d.Rows, d.RequiredRows)
+	}
+}
+
+// What an engine does not read is refused, and so is a key that stands twice.
+func TestColumnsThatNothingReads(t *testing.T) {
+	for src, want := range map[string]string{
+		"{engine: redis, holds: w, retain: 1d, columns: [{name: key, mean: 3B}, {name: value, mean: 3B, null: 20%}]}": "only the mean length of 'value'",
+		"{engine: redis, holds: w, retain: 1d, columns: [{name: key, mean: 3B}, {name: vaule, mean: 3B}]}":            "reads no column 'vaule'",
+		"{engine: lsm, holds: w, retain: 1d, columns: [{name: value, mean: 3B}]}":                                     "needs the length of a column 'key'",
+	} {
+		f, err := Load("relplan.yaml", []byte("relplan: v1\nplan: p\nworkloads: {w: {rate: 1/s, record: 1B}}\nstores: {s: "+src+"}\n"))
+		if err == nil {
+			_, err = f.capacity(nil)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", src, err, want)
+		}
+	}
+}

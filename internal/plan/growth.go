@@ -15,7 +15,13 @@ import (
 
 // growth fills the growth curve of one copy and the day its disk is full.
 func (f *File) growth(s *Store, w *Workload, size, loaded storage.Size, life storage.Life, doc *StoreDoc) error {
-	if s.Rows.Set || doc.Rows == 0 {
+	switch {
+	case s.Rows.Set:
+		return nil
+	case doc.Rows == 0:
+		if s.Options.Disk.Set {
+			doc.Notes = append(doc.Notes, "disk: never full: no rows arrive")
+		}
 		return nil
 	}
 	g := s.growthOf(w, size, loaded, life)

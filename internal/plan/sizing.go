@@ -50,6 +50,10 @@ func (f *File) table(s *Store) (*storage.Table, error) {
 		t.WithoutRowid = false
 	}
 	if len(s.Primary) > 0 {
+		if t.Primary() != nil {
+			return nil, &diag.Err{Diagnostics: []diag.Diagnostic{{Code: codeKey, Pos: s.Pos, Message: fmt.Sprintf("store '%s' has its primary key twice: in keys and in %s", s.Name, s.DDL.V),
+				Hint: "leave keys: {primary: ..} out"}}}
+		}
 		t.Indexes = append([]storage.Index{{Name: "primary key", Primary: true, Unique: true, Columns: s.Primary}}, t.Indexes...)
 	}
 	for _, cols := range s.Indexes {

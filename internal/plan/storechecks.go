@@ -107,6 +107,10 @@ func (f *File) checkEntryColumns(s *Store, l *diag.List) {
 		known = append(known, strings.Split(words, "|")...)
 	}
 	for _, c := range s.Columns {
+		if c.Null.V != 0 || c.SD.Set || c.Distinct.Set || c.Order.Set {
+			l.Add(diag.Diagnostic{Code: codeValue, Pos: c.Pos, Message: fmt.Sprintf("engine %s reads only the mean length of '%s', not null, sd, distinct or order", s.Engine.V, c.Name),
+				Found: c.Name, Expected: "mean"})
+		}
 		if !slices.Contains(known, c.Name) {
 			l.Add(diag.Diagnostic{Code: codeRef, Pos: c.Pos, Message: fmt.Sprintf("engine %s reads no column '%s'", s.Engine.V, c.Name),
 				Found: c.Name, Expected: strings.Join(known, ", "), Hint: "known: " + strings.Join(known, ", ")})
