@@ -88,6 +88,18 @@ processes:
 promises:
   stays: {check: "exists(k where value == 1)", finally: true}
 `, "broken"},
+		{"compare_and_delete_own", "only_if_value removes the key that has the value, although nobody else reads the value", `
+operations: {op: 1}
+resources: {k: {kind: kv}}
+processes:
+  a:
+    on: {start: op, as: o}
+    steps:
+      - {put: k, key: 'x', value: o.op}
+      - {remove: k, key: 'x', only_if_value: o.op}
+promises:
+  gone: {check: "not exists(k where key == 'x')", finally: true}
+`, "holds"},
 		{"compare_and_delete", "only_if_value leaves a key with another value", `
 operations: {op: 1}
 resources:
@@ -100,6 +112,21 @@ processes:
       - {remove: k, key: 'x', only_if_value: MINE}
 promises:
   stays: {check: "exists(k where value == OTHER)", finally: true}
+`, "holds"},
+		{"compare_and_delete_own", "and removes a key with that value, also where nothing else reads it", `
+operations: {op: 1}
+resources:
+  k: {kind: kv}
+processes:
+  w:
+    on: {start: op, as: o}
+    steps:
+      - {put: k, key: 'x', value: me}
+      - {put: k, key: 'y', value: my_run}
+      - {remove: k, key: 'x', only_if_value: me}
+      - {remove: k, key: 'y', only_if_value: my_run}
+promises:
+  gone: {check: "count(k) == 0", finally: true}
 `, "holds"},
 		{"script_is_atomic", "R38: a script is one step", `
 operations: {op: 1}
