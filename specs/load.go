@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/relplan/relplan/internal/diag"
+	"github.com/relplan/relplan/internal/filekind"
 	"github.com/relplan/relplan/internal/yamlx"
 	"github.com/relplan/relplan/specs/ast"
 )
@@ -72,20 +73,18 @@ func LoadWith(file string, src []byte, o Options) (spec *Spec, diags []diag.Diag
 	case l.HasErrors():
 		return nil, l.Sorted()
 	case len(docs) == 0:
-		l.Add(diag.Diagnostic{Code: "RP001", Pos: start, Message: "expected a spec, found an empty file",
-			Hint: "a spec starts with: relplan: v1"})
+		l.Add(diag.Diagnostic{Code: "RP001", Pos: start, Message: "expected a spec, found an empty file", Hint: filekind.Hint})
 		return nil, l.Sorted()
 	case len(docs) > 1:
 		l.Errorf(docs[1].Pos(), "RP001", "a second document: one file holds one spec")
 		return nil, l.Sorted()
 	case docs[0].Kind() != yamlx.Mapping:
-		l.Add(diag.Diagnostic{Code: "RP001", Pos: docs[0].Pos(), Message: "expected a spec, found " + docs[0].Describe(),
-			Hint: "a spec starts with: relplan: v1"})
+		l.Add(diag.Diagnostic{Code: "RP001", Pos: docs[0].Pos(), Message: "expected a spec, found " + docs[0].Describe(), Hint: filekind.Hint})
 		return nil, l.Sorted()
 	}
 	root := docs[0]
 	if other := otherKind(root); other != "" {
-		l.Add(diag.Diagnostic{Code: "RP001", Pos: root.Pos(), Message: "expected a spec (a mapping with system:), found " + other})
+		l.Add(diag.Diagnostic{Code: "RP001", Pos: root.Pos(), Message: "expected a spec (a mapping with system:), found " + other, Hint: filekind.Hint})
 		return nil, l.Sorted()
 	}
 	spec = &Spec{File: file, Source: src, System: root.Get("system").Value(), About: root.Get("about").Value()}
@@ -101,14 +100,27 @@ func LoadWith(file string, src []byte, o Options) (spec *Spec, diags []diag.Diag
 	return spec, spec.Warnings
 }
 
-// otherKind says what else the file is: a plan or a statements file.
+// otherKind says what else the file is: a plan, a statements file, or nothing of
+// relplan's, if none of its keys is even close to a section.
 func otherKind(root *yamlx.Node) string {
 	for key, what := range map[string]string{"plan": "a plan (plan:), which relplan plan reads", "statements": "retry statements (statements:)"} {
 		if k, _ := root.Lookup(key); k != nil && root.Get("system") == nil {
 			return what
 		}
 	}
-	return ""
+	for _, e := range root.Entries() {
+		key := e.Key.Value()
+		if key == "about" || key == "relplan" {
+			continue
+		}
+		if _, near := suggest(key, sections); near || contains(sections, key) {
+			return ""
+		}
+	}
+	if root.Get("relplan") != nil {
+		return "nothing that says of what kind it is"
+	}
+	return "no relplan file"
 }
 
 // dedupe drops what several variants say alike, and warnings next to errors.

@@ -11,10 +11,13 @@ import (
 	"github.com/relplan/relplan/specs/ast"
 )
 
+// plainWidth is the width of a text report that no terminal limits.
+const plainWidth = 100
+
 // RenderOptions choose what Blocks shows.
 type RenderOptions struct {
 	Format  string // of the report; text shows histories in lanes, the others as a table and a diagram
-	Width   int    // columns of a text report, 0: 100
+	Width   int    // columns of a text report, 0: plainWidth
 	Promise string // only the history of this promise; "": of every broken one
 	Stats   bool   // reductions and notes too
 }
@@ -146,7 +149,7 @@ func (e *EstimateInfo) text() string {
 // Blocks gives the report of the file, in reading order.
 func (v *Verdict) Blocks(o RenderOptions) []reports.Block {
 	if o.Width <= 0 {
-		o.Width = 100
+		o.Width = plainWidth
 	}
 	mark := reports.Good
 	switch v.Exit() {
@@ -184,6 +187,9 @@ func (v *VariantVerdict) title() string {
 
 // Blocks gives the report of one variant.
 func (v *VariantVerdict) Blocks(o RenderOptions) []reports.Block {
+	if o.Width <= 0 {
+		o.Width = plainWidth
+	}
 	out := []reports.Block{reports.Paragraph{Text: v.claim(), Mark: v.mark()}, v.promiseTable()}
 	out = append(out, v.histories(o)...)
 	out = append(out, v.facts(o))

@@ -35,6 +35,7 @@ type WindowRow struct {
 	Durable    []string        `json:"durable"`
 	Redelivery string          `json:"redelivery"` // what happens next, without another fault
 	Promises   []WindowPromise `json:"promises"`
+	Basis      reports.Basis   `json:"basis"`
 }
 
 // WindowPromise is the answer to a promise when the event happens there, once,
@@ -60,7 +61,7 @@ func (s *Spec) Windows(ctx context.Context, variants []string, o CheckOptions) (
 			return nil, err
 		}
 		for i := range rows {
-			t.Rows = append(t.Rows, windowRow(tree, &rows[i]))
+			t.Rows = append(t.Rows, windowRow(tree, &rows[i], len(limits) == 0))
 		}
 		for _, l := range limits {
 			if !contains(t.Limits, l) {
@@ -75,11 +76,18 @@ func (s *Spec) Windows(ctx context.Context, variants []string, o CheckOptions) (
 // worldForm is what a step's text says about its lost answer; the event says it too.
 var worldForm = regexp.MustCompile(` \((done|answer|no answer|not committed|request)[^()]*\)$`)
 
-func windowRow(tree *ast.Spec, w *lower.Window) *WindowRow {
+// windowFault is the fault whose one unit an event spends.
+var windowFault = map[string]string{"crash": "crash", "answer_lost": "response_lost", "request_lost": "request_lost", "late": "late_request"}
+
+func windowRow(tree *ast.Spec, w *lower.Window, complete bool) *WindowRow {
 	r := &WindowRow{Process: w.Process, AfterStep: worldForm.ReplaceAllString(w.After, ""), Line: w.Line, Event: w.Event, Durable: []string{}, Promises: []WindowPromise{}, Redelivery: w.Next}
 	if tree.Variant != "" {
 		name := tree.Variant
 		r.Variant = &name
+	}
+	r.Basis = reports.Basis{Kind: "exhaustive", Bounds: map[string]int{windowFault[w.Event]: 1}}
+	if !complete {
+		r.Basis.Kind = "sampled"
 	}
 	r.Durable = append(r.Durable, w.Durable...)
 	for _, a := range w.Promises {

@@ -119,7 +119,7 @@ func (o *checkOptions) validate(given func(flag string) bool) error {
 	if o.Workers < 0 || o.Workers > 256 {
 		return usagef("--workers %d: a number of threads up to 256, 0 for all processors", o.Workers)
 	}
-	if o.Random < 0 {
+	if o.Random < 0 || o.Random == 0 && given("random") {
 		return usagef("--random %d: a number of histories above zero", o.Random)
 	}
 	if o.Random > 0 && o.Estimate {

@@ -45,7 +45,7 @@ standard input and writes standard output.`,
 	c.Flags().BoolVar(&o.check, "check", false, "change nothing; exit 1 if a file is not in the standard layout")
 	c.Flags().StringVar(&o.promises, "promises", "", "write promises as sentences or as maps (default: as they are)")
 	_ = c.RegisterFlagCompletionFunc("promises", cobra.FixedCompletions([]string{specs.AsSentences, specs.AsMaps}, cobra.ShellCompDirectiveNoFileComp))
-	return c
+	return lacks(c, "sarif")
 }
 
 func runFmt(f *factory, o *fmtOptions, paths []string) error {

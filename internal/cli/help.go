@@ -50,7 +50,7 @@ type helpDocument struct {
 
 // newHelp replaces cobra's help: it explains the codes of errors and warnings too.
 func newHelp(f *factory) *cobra.Command {
-	return &cobra.Command{
+	return lacks(&cobra.Command{
 		Use:   "help [VERB | CODE]",
 		Short: "Help on a verb, or on the code of an error or warning",
 		Example: `  relplan help check
@@ -84,7 +84,7 @@ func newHelp(f *factory) *cobra.Command {
 			}
 			return out, cobra.ShellCompDirectiveNoFileComp
 		},
-	}
+	}, "csv", "sarif", "junit")
 }
 
 func lookupHelp(code string) (helpText, bool) {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // codesInSources finds every code that a diagnostic of the module can carry: the
@@ -167,4 +169,24 @@ func codesOf(t *testing.T, p helpText, text string) string {
 	var out, errs bytes.Buffer
 	Main(args, Streams{In: strings.NewReader(""), Out: &out, Err: &errs, Now: time.Now, Env: func(string) string { return "" }})
 	return out.String() + errs.String()
+}
+
+// Every command shows how it is used.
+func TestEveryCommandHasAnExample(t *testing.T) {
+	f := &factory{Streams: Streams{Env: func(string) string { return "" }}, sources: map[string][]byte{}}
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if strings.TrimSpace(c.Example) == "" {
+			t.Errorf("%s has no example", c.CommandPath())
+		}
+		for line := range strings.SplitSeq(strings.TrimRight(c.Example, "\n"), "\n") {
+			if !strings.HasPrefix(line, "  ") {
+				t.Errorf("%s: the example %q is not indented", c.CommandPath(), line)
+			}
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot(f))
 }

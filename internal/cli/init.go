@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/relplan/relplan/internal/diag"
+	"github.com/relplan/relplan/reports"
 )
 
 //go:embed starter
@@ -41,7 +42,7 @@ never overwritten.`,
 		},
 	}
 	c.Flags().StringVar(&from, "from", "", "make the plan from the retry configurations and CREATE TABLE files of this folder")
-	return c
+	return lacks(c, noReport...)
 }
 
 func runInit(f *factory, dir string) error {
@@ -65,8 +66,31 @@ func runInit(f *factory, dir string) error {
 			return err
 		}
 	}
+	files := []string{filepath.Join(dir, starterFiles[0]), filepath.Join(dir, starterFiles[1])}
+	next := "relplan plan " + files[0]
+	return f.written(initDocument{Schema: initSchema, Files: files, LeftOut: []string{}, Next: next},
+		fmt.Sprintf("wrote %s and %s\nnext: %s\n", files[0], files[1], next))
+}
+
+const initSchema = "relplan.dev/init/v1"
+
+// initDocument is the JSON answer of `relplan init`: what was written, and what
+// of --from is not part of it.
+type initDocument struct {
+	Schema  string   `json:"schema"`
+	Files   []string `json:"files"`
+	LeftOut []string `json:"left_out"`
+	Next    string   `json:"next"`
+}
+
+// written answers a verb whose result is a file: words on standard error, or
+// with -o json a document on standard output.
+func (f *factory) written(doc any, words string) error {
+	if f.format == "json" {
+		return reports.Write(f.Out, "json", &reports.Report{Data: doc}, reports.Options{})
+	}
 	if !f.quiet {
-		fmt.Fprintf(f.Err, "wrote %s and %s\nnext: relplan plan %s\n", filepath.Join(dir, starterFiles[0]), filepath.Join(dir, starterFiles[1]), filepath.Join(dir, starterFiles[0]))
+		fmt.Fprint(f.Err, words)
 	}
 	return nil
 }

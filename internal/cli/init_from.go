@@ -68,14 +68,12 @@ func runInitFrom(ctx context.Context, f *factory, dir, source string) error {
 	if err := writeAtomically(path, text); err != nil {
 		return err
 	}
-	if !f.quiet {
-		fmt.Fprintf(f.Err, "wrote %s: %d calls, %d stores; look at every line with `# check`\n", path, len(d.calls), len(d.tables))
-		for _, l := range d.left {
-			fmt.Fprintln(f.Err, "left out: "+l)
-		}
-		fmt.Fprintf(f.Err, "next: relplan plan %s\n", path)
+	next := "relplan plan " + path
+	words := fmt.Sprintf("wrote %s: %d calls, %d stores; look at every line with `# check`\n", path, len(d.calls), len(d.tables))
+	for _, l := range d.left {
+		words += "left out: " + l + "\n"
 	}
-	return nil
+	return f.written(initDocument{Schema: initSchema, Files: []string{path}, LeftOut: append([]string{}, d.left...), Next: next}, words+"next: "+next+"\n")
 }
 
 // refuseExisting is an error if a file stands there.

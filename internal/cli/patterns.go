@@ -121,7 +121,7 @@ func newPatterns(f *factory) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&reported, "incidents", false, "list public reports of protocols that went wrong instead")
-	return cmd
+	return lacks(cmd, "sarif", "junit")
 }
 
 func incidentDocs() ([]patternDoc, error) {
@@ -161,8 +161,16 @@ func patternSource(name string) ([]byte, error) {
 	return nil, err
 }
 
+// newDocument is the JSON answer of `relplan new`: what was written.
+type newDocument struct {
+	Schema  string `json:"schema"`
+	Pattern string `json:"pattern"`
+	File    string `json:"file"`
+	Next    string `json:"next"`
+}
+
 func newNew(f *factory) *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "new PATTERN [FILE]",
 		Short: "Start a spec of your own from a pattern of the library or a public incident",
 		Long: `Write the spec of a pattern or incident, comments and variants included, to FILE
@@ -182,6 +190,9 @@ func newNew(f *factory) *cobra.Command {
 				path = args[1]
 			}
 			if path == "-" {
+				if f.format == "json" {
+					return usagef("- writes the spec itself to standard output: leave -o json out, or name a file")
+				}
 				_, err := f.Out.Write(src)
 				return err
 			}
@@ -191,10 +202,9 @@ func newNew(f *factory) *cobra.Command {
 			if err := writeAtomically(path, src); err != nil {
 				return err
 			}
-			if !f.quiet {
-				fmt.Fprintf(f.Err, "wrote %s\nnext: relplan check %s\n", path, path)
-			}
-			return nil
+			next := "relplan check " + path
+			return f.written(newDocument{"relplan.dev/new/v1", args[0], path, next}, fmt.Sprintf("wrote %s\nnext: %s\n", path, next))
 		},
 	}
+	return lacks(c, noReport...)
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/relplan/relplan/specs"
 )
 
 func newPlan(f *factory) *cobra.Command {
@@ -35,6 +37,8 @@ func runPlan(f *factory, cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	p.Render = specs.RenderOptions{Format: f.format, Width: f.Width}
+	p.MemoryLimit = int64(f.limitMemory)
 	ctx, cancel := f.limited(cmd)
 	defer cancel()
 	res, err := p.Run(ctx)

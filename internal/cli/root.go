@@ -46,6 +46,7 @@ protocol can lose or repeat a business effect.`,
 	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(verbs(f)...)
 	root.SetHelpCommand(newHelp(f))
+	describeCompletion(root)
 	return root
 }
 
@@ -87,8 +88,15 @@ func (f *factory) formatFits(cmd *cobra.Command) error {
 		return nil
 	}
 	has := slices.DeleteFunc(slices.Clone(reports.Formats), func(x string) bool { return slices.Contains(without, x) })
-	return usagef("%s has no findings or checks for -o %s, expected one of %s", strings.TrimPrefix(cmd.CommandPath(), "relplan "), f.format, strings.Join(has, ", "))
+	what := "has no findings or checks for"
+	if f.format != "sarif" && f.format != "junit" {
+		what = "has nothing to show with"
+	}
+	return usagef("%s %s -o %s, expected one of %s", strings.TrimPrefix(cmd.CommandPath(), "relplan "), what, f.format, strings.Join(has, ", "))
 }
+
+// noReport is every format but text and JSON, for verbs that write a file or print one.
+var noReport = []string{"markdown", "csv", "html", "sarif", "junit"}
 
 // group makes a command that only holds others.
 func group(use, short string, subs ...*cobra.Command) *cobra.Command {

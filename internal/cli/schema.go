@@ -21,7 +21,7 @@ var schemas = map[string]func() []byte{
 
 func newSchema(f *factory) *cobra.Command {
 	names := sortedNames(schemas)
-	return &cobra.Command{
+	return lacks(&cobra.Command{
 		Use:   "schema KIND",
 		Short: "Print the JSON Schema of a kind of file, for editors",
 		Long: `Print the JSON Schema of a kind of file. Point an editor at it, for example
@@ -42,7 +42,7 @@ with the first line of the file:
 			}
 			return f.Emit(r)
 		},
-	}
+	}, noReport...)
 }
 
 // statementsSchema describes a statements file; the numbers of a kind are judged

@@ -35,7 +35,7 @@ is decided, implied branches are left out. What it says is what is checked.`,
 	}
 	c.Flags().BoolVar(&prose, "prose", true, "tell it in English (the only form there is)")
 	c.Flags().StringArrayVar(&variants, "variant", nil, "only this variant (may be repeated)")
-	return c
+	return lacks(c, "csv", "sarif", "junit")
 }
 
 func runShow(f *factory, path string, variants []string) error {

@@ -53,7 +53,7 @@ func newVersion(f *factory) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&withEngines, "engines", false, "list the engines that can be started here")
-	return c
+	return lacks(c, "sarif", "junit")
 }
 
 func installedEngines() []engineDoc {

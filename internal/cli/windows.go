@@ -25,7 +25,7 @@ Exit 0, 1 if a row breaks a promise, 4 if one is undecided.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runWindows(f, cmd, args[0], variants) },
 	}
 	c.Flags().StringArrayVar(&variants, "variant", nil, "only this variant (may be repeated)")
-	return c
+	return lacks(c, "sarif")
 }
 
 func runWindows(f *factory, cmd *cobra.Command, path string, variants []string) error {

@@ -47,11 +47,11 @@ func Of(doc *yamlx.Node) Kind {
 func Expect(doc *yamlx.Node, want Kind, file string, l *diag.List) bool {
 	pos := diag.Pos{File: file, Line: 1, Column: 1}
 	if doc == nil {
-		l.Add(diag.Diagnostic{Code: "FILE", Pos: pos, Message: "the file is empty", Expected: want.String(), Hint: hint})
+		l.Add(diag.Diagnostic{Code: "FILE", Pos: pos, Message: "the file is empty", Expected: want.String(), Hint: Hint})
 		return false
 	}
 	if got := Of(doc); got != want {
-		l.Add(diag.Diagnostic{Code: "FILE", Pos: doc.Pos(), Message: "expected " + want.String() + ", found " + got.String(), Expected: want.String(), Found: got.String(), Hint: hint})
+		l.Add(diag.Diagnostic{Code: "FILE", Pos: doc.Pos(), Message: "expected " + want.String() + ", found " + got.String(), Expected: want.String(), Found: got.String(), Hint: Hint})
 		return false
 	}
 	if v := doc.Get("relplan"); v.Value() != "v1" {
@@ -61,4 +61,5 @@ func Expect(doc *yamlx.Node, want Kind, file string, l *diag.List) bool {
 	return true
 }
 
-const hint = "`relplan: v1` with `plan:` is a plan, with `system:` a spec, with `statements:` retry statements"
+// Hint names the kinds of relplan files.
+const Hint = "`relplan: v1` with `plan:` is a plan, with `system:` a spec, with `statements:` retry statements"

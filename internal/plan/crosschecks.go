@@ -68,7 +68,7 @@ func (a *answers) check(ctx context.Context) ([]CrossCheckDoc, error) {
 	}
 	for _, s := range a.file.Sources {
 		if s.Kind.V == "provider" && s.RetriedFor.Set {
-			c, err := providerCheck(ctx, s)
+			c, err := a.file.providerCheck(ctx, s)
 			if err != nil {
 				return nil, err
 			}
@@ -111,7 +111,7 @@ func held(w capacity.Window) string {
 	return quantity.FormatDuration(w.Retain)
 }
 
-func providerCheck(ctx context.Context, s *Source) (CrossCheckDoc, error) {
+func (f *File) providerCheck(ctx context.Context, s *Source) (CrossCheckDoc, error) {
 	k, err := capacity.CheckKeys(s.capacitySource(), capacity.Slack{})
 	if err != nil {
 		return CrossCheckDoc{}, err
@@ -123,7 +123,7 @@ func providerCheck(ctx context.Context, s *Source) (CrossCheckDoc, error) {
 	if !k.Holds {
 		c.advice = fmt.Sprintf("stop retrying `%s` after %s, or ask the provider by another key: it forgets a key after %s, and a retry %s later is charged again",
 			s.Name, quantity.FormatDuration(k.Keeps), quantity.FormatDuration(k.Keeps), quantity.FormatDuration(k.ShortBy))
-		p, err := lateCharge(ctx, s)
+		p, err := f.lateCharge(ctx, s)
 		if err != nil {
 			return c, err
 		}

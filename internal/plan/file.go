@@ -9,6 +9,7 @@ import (
 	"github.com/relplan/relplan/capacity/uncertain"
 	"github.com/relplan/relplan/internal/diag"
 	"github.com/relplan/relplan/internal/quantity"
+	"github.com/relplan/relplan/specs"
 )
 
 // File is a decoded plan. Sections keep the order of the file.
@@ -29,10 +30,13 @@ type File struct {
 	Explain   bool // list every term of a size
 	Units     Units
 	// OnRead is told what other files were read, to show lines of them in errors.
-	OnRead   func(path string, src []byte)
-	Policies Policies
-	Storm    StormOptions
-	Warnings []diag.Diagnostic
+	OnRead func(path string, src []byte)
+	// Render and MemoryLimit (bytes of one search, 0: none) are for the protocols.
+	Render      specs.RenderOptions
+	MemoryLimit int64
+	Policies    Policies
+	Storm       StormOptions
+	Warnings    []diag.Diagnostic
 
 	files    func(path string) ([]byte, error) // see UseFiles
 	resolved bool                              // the files that calls name were read

@@ -83,7 +83,7 @@ func (f *File) checkProtocol(ctx context.Context, p *Protocol, o specs.Options) 
 	if spec == nil {
 		return nil, &diag.Err{Diagnostics: p.place(ds)}
 	}
-	check := specs.CheckOptions{TimeLimit: protocolTime, Command: commandOf(name, o.Faults)}
+	check := specs.CheckOptions{TimeLimit: protocolTime, MemoryLimit: f.MemoryLimit, Command: commandOf(name, o.Faults)}
 	if p.Variant.Set {
 		check.Variants = []string{p.Variant.V}
 	}
@@ -182,7 +182,7 @@ func (f *File) checkExpiry(ctx context.Context, p *protocolResult, store string)
 			if g.doc.Verdict == ast.Broken {
 				g.blocks = append([]reports.Block{
 					reports.Heading{Level: 3, Text: fmt.Sprintf("What a row of `%s` that is gone too early does to protocol %s", store, p.doc.Name), Mark: reports.Bad},
-				}, g.doc.Blocks(specs.RenderOptions{})...)
+				}, g.doc.Blocks(f.Render)...)
 			}
 			return g, nil
 		}
@@ -192,7 +192,7 @@ func (f *File) checkExpiry(ctx context.Context, p *protocolResult, store string)
 
 // lateCharge shows what a provider does that forgets a key while we still retry
 // with it: the library's protocol with the plan's two durations.
-func lateCharge(ctx context.Context, s *Source) (*protocolResult, error) {
+func (f *File) lateCharge(ctx context.Context, s *Source) (*protocolResult, error) {
 	const pattern = "provider-forgets-the-key"
 	src, err := library.Source(pattern)
 	if err != nil {
@@ -205,14 +205,14 @@ func lateCharge(ctx context.Context, s *Source) (*protocolResult, error) {
 		return nil, &diag.Err{Diagnostics: ds}
 	}
 	variant := spec.Variants()[0].Variant
-	v, err := spec.Check(ctx, specs.CheckOptions{TimeLimit: protocolTime, Variants: []string{variant}, Command: "relplan new " + pattern + " && relplan check " + pattern + ".yaml"})
+	v, err := spec.Check(ctx, specs.CheckOptions{TimeLimit: protocolTime, MemoryLimit: f.MemoryLimit, Variants: []string{variant}, Command: "relplan new " + pattern + " && relplan check " + pattern + ".yaml"})
 	if err != nil || len(v.Variants) == 0 || v.Variants[0].Verdict != ast.Broken {
 		return nil, err
 	}
 	p := &protocolResult{doc: ProtocolDoc{pattern, v.Variants[0]}, spec: spec, tree: spec.Variants()[0]}
 	p.blocks = append([]reports.Block{
 		reports.Heading{Level: 3, Text: fmt.Sprintf("What `%s` does to a retry after its keys are gone", s.Name), Mark: reports.Bad},
-	}, p.doc.Blocks(specs.RenderOptions{})...)
+	}, p.doc.Blocks(f.Render)...)
 	return p, nil
 }
 
@@ -249,7 +249,7 @@ func (p *protocolResult) advice() []string {
 	}
 }
 
-func protocolBlocks(ps []*protocolResult) []reports.Block {
+func protocolBlocks(ps []*protocolResult, o specs.RenderOptions) []reports.Block {
 	if len(ps) == 0 {
 		return nil
 	}
@@ -266,7 +266,7 @@ func protocolBlocks(ps []*protocolResult) []reports.Block {
 		}
 		t.Rows = append(t.Rows, []string{name, verdict, boundsText(p.doc.Bounds), fmt.Sprint(p.doc.States)})
 		if !p.asExpected() {
-			after = append(after, p.doc.Blocks(specs.RenderOptions{})...)
+			after = append(after, p.doc.Blocks(o)...)
 		}
 	}
 	return append([]reports.Block{reports.Heading{Level: 2, Text: "Protocols"}, t}, after...)

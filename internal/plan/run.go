@@ -118,7 +118,7 @@ func (a *answers) report() *reports.Report {
 	if len(a.deadlines) > 0 {
 		r.Add(admissionBlocks(a.deadlines)...)
 	}
-	r.Add(protocolBlocks(a.protocols)...)
+	r.Add(protocolBlocks(a.protocols, a.file.Render)...)
 	r.Add(crossCheckBlocks(a.crossChecks)...)
 	r.Add(policyBlocks(a.policies)...)
 	a.findings(r)

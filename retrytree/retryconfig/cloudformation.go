@@ -141,10 +141,11 @@ func (c *cfn) timeoutOf(fn string) (time.Duration, bool) {
 	if t == nil {
 		t = c.globals.Get("Timeout")
 	}
-	if d, err := whole(t.Str(), time.Second); err == nil {
-		return d, true
+	if t == nil {
+		return 3 * time.Second, p != nil
 	}
-	return 3 * time.Second, p != nil
+	d, err := whole(t.Str(), time.Second)
+	return d, err == nil // a value that is filled in later is not known
 }
 
 func (c *cfn) samEvent(fn string, ev tree.Entry) {

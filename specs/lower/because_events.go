@@ -131,7 +131,7 @@ func choiceReasons(h *History) []string {
 	for i := range h.Steps {
 		s := &h.Steps[i]
 		label, goes := strings.CutPrefix(s.Then, "goes to ")
-		if s.N < h.LoopFrom || !goes || s.note.Process == nil {
+		if s.N <= h.LoopFrom || !goes || s.note.Process == nil {
 			continue
 		}
 		for _, c := range s.note.Process.All {

@@ -278,17 +278,44 @@ func (st *statement) matchOld(at ir.Expr) ir.Expr {
 type readMark struct {
 	step *ast.Step
 	done *ir.Var
+	// count is how many committed rows a count has found, where the transaction
+	// may have changed the table itself; else the name has it.
+	count *ir.Var
 }
 
 // makeReadMarks gives each plain or locking read of a serializable transaction
 // that does not see its snapshot a flag.
 func (p *process) makeReadMarks() {
 	for _, s := range p.ast.All {
-		if s.Verb == ast.VerbSelect && inTransaction(s) && serializable(s.Resource) && !seesSnapshot(s.Block) && p.lw.tables[s.Table] != nil {
-			v := p.perInstance(fmt.Sprintf("read of line %d", s.Pos.Line), ir.Type{Kind: ir.Bool})
-			p.readMarks = append(p.readMarks, &readMark{s, v})
+		t := p.lw.tables[s.Table]
+		if s.Verb != ast.VerbSelect || !inTransaction(s) || !serializable(s.Resource) || seesSnapshot(s.Block) || t == nil {
+			continue
 		}
+		m := &readMark{step: s, done: p.perInstance(fmt.Sprintf("read of line %d", s.Pos.Line), ir.Type{Kind: ir.Bool})}
+		if s.Count && writes(s.Block.Do, s.Table) {
+			m.count = p.perInstance(fmt.Sprintf("committed rows of line %d", s.Pos.Line), ir.Type{Kind: ir.Range, Hi: t.slots()})
+		}
+		p.readMarks = append(p.readMarks, m)
 	}
+}
+
+// writes says whether one of the steps may change the table.
+func writes(steps []*ast.Step, t *ast.Table) bool {
+	return slices.ContainsFunc(steps, func(s *ast.Step) bool {
+		switch s.Verb {
+		case ast.VerbInsert, ast.VerbUpsert, ast.VerbUpdate, ast.VerbDelete:
+			return s.Table == t
+		}
+		return writes(s.Do, t)
+	})
+}
+
+// slots is the number of rows that the table has room for.
+func (t *table) slots() int {
+	if t.pool != nil {
+		return t.pool.Cap
+	}
+	return t.over.Set.Size
 }
 
 // readUses keeps alive until the commit what is needed to read again.
@@ -314,13 +341,25 @@ func (p *process) readUses(n *node) {
 	}
 }
 
+// passRead runs with a read.
 func (em *emitter) passRead(s *ast.Step) []ir.Stmt {
 	for _, m := range em.p.readMarks {
-		if m.step == s {
-			return []ir.Stmt{set(m.done, yes, em.me)}
+		if m.step != s {
+			continue
 		}
+		out := []ir.Stmt{set(m.done, yes, em.me)}
+		if m.count != nil {
+			out = append(out, set(m.count, em.countCommitted(s), em.me))
+		}
+		return out
 	}
 	return nil
+}
+
+// passRow runs with a read that has found a row. Nobody else can change a row
+// that the transaction has written or locked before: it needs no second look.
+func (em *emitter) passRow(st *statement, at ir.Expr) []ir.Stmt {
+	return when(st.t.mine(at, em.reader()), nil, em.passRead(st.s))
 }
 
 func (em *emitter) clearReads(block *ast.Step) []ir.Stmt {
@@ -328,6 +367,9 @@ func (em *emitter) clearReads(block *ast.Step) []ir.Stmt {
 	for _, m := range em.p.readMarks {
 		if m.step.Block == block {
 			out = append(out, set(m.done, no, em.me))
+			if m.count != nil {
+				out = append(out, set(m.count, num(0), em.me))
+			}
 		}
 	}
 	return out
@@ -338,25 +380,40 @@ func (em *emitter) validCommit(n *node) ir.Expr {
 	out := yes
 	for _, m := range em.p.readMarks {
 		if m.step.Block == n.step {
-			out = and(out, or(not(load(m.done, em.me)), em.sameAgain(m.step)))
+			out = and(out, or(not(load(m.done, em.me)), em.sameAgain(m)))
 		}
 	}
 	return out
 }
 
-func (em *emitter) sameAgain(s *ast.Step) ir.Expr {
+// matchCommitted is true if the committed row matches the read.
+func (em *emitter) matchCommitted(s *ast.Step, at ir.Expr) ir.Expr {
 	t := em.lw.tables[s.Table]
-	match := func(at ir.Expr) ir.Expr {
-		used := yes
-		if t.pool == nil {
-			used = load(t.used, at)
-		}
-		return and(used, t.visible(at, reader{}), em.scope(nil).with(t.candidate(at, reader{})).cond(s.Where))
+	used := yes
+	if t.pool == nil {
+		used = load(t.used, at)
 	}
+	return and(used, t.visible(at, reader{}), em.scope(nil).with(t.candidate(at, reader{})).cond(s.Where))
+}
+
+func (em *emitter) countCommitted(s *ast.Step) ir.Expr {
+	t := em.lw.tables[s.Table]
+	l := &ir.Local{Name: t.name + " row"}
+	return count(l, t.over, em.matchCommitted(s, use(l)))
+}
+
+// sameAgain is true if the read would give the same committed rows now.
+func (em *emitter) sameAgain(m *readMark) ir.Expr {
+	s := m.step
+	t := em.lw.tables[s.Table]
 	got := em.env[s.As]
-	if s.Count {
-		l := &ir.Local{Name: t.name + " row"}
-		return same(got.at("/i"), count(l, t.over, match(use(l))))
+	switch {
+	case m.count != nil:
+		return same(load(m.count, em.me), em.countCommitted(s))
+	case s.Count:
+		return same(got.at("/i"), em.countCommitted(s))
+	case s.As == nil:
+		return yes
 	}
 	equalRow := func(at ir.Expr) ir.Expr {
 		row := t.row(at, reader{})
@@ -368,9 +425,7 @@ func (em *emitter) sameAgain(s *ast.Step) ir.Expr {
 		}
 		return out
 	}
-	there := t.some(func(at ir.Expr) ir.Expr { return and(match(at), equalRow(at)) })
-	if s.As == nil {
-		return yes
-	}
-	return pick(got.present(), there, not(t.some(match)))
+	there := t.some(func(at ir.Expr) ir.Expr { return and(em.matchCommitted(s, at), equalRow(at)) })
+	others := t.some(func(at ir.Expr) ir.Expr { return and(em.matchCommitted(s, at), not(t.mine(at, em.reader()))) })
+	return pick(got.present(), there, not(others))
 }

@@ -98,6 +98,43 @@ promises:
 must_be_possible:
   - step torn of a is taken
 `
+	ownRow := `
+operations: {op: 1}
+resources: {db: {kind: sql, isolation: serializable, tables: {t: {unique: [k]}}}}
+initially: {t: [{k: A, v: 0}, {k: B, v: 0}]}
+processes:
+  a:
+    on: {start: op, as: o}
+    steps:
+      - transaction: db
+        on_error: stop
+        do:
+          - {update: t, where: {k: A}, set: {v: 1}, effect: {e: o}}
+          - {select: t, where: {k: A}, as: x}
+          - {delete: t, where: {k: B}}
+          - {select: t, where: {k: B}, as: y}
+          - {go: end, when: x.v != 1 or y != none}
+promises:
+  done: every op eventually has effect e
+`
+	ownCount := `
+operations: {op: 2}
+resources: {db: {kind: sql, isolation: serializable, tables: {t: {unique: [op]}}}}
+processes:
+  a:
+    instances: 2
+    on: {start: op, as: o}
+    steps:
+      - transaction: db
+        on_error: retry
+        do:
+          - {insert: t, row: {op: o}, if_exists: stop}
+          - {select: t, count: true, as: n}
+          - {go: end, when: n > 1}
+promises:
+  one: {check: "count(t) <= 1", always: true}
+  some: {check: "count(t) == 1", eventually: true}
+`
 	of := func(spec, engine string) string { return replace(spec, "ENGINE", engine) }
 	runRules(t, []rule{
 		{"newer_row_postgres", "R4: a statement looks for rows in its snapshot: a row that only matches since is not found, and is no error", of(newer, "postgres"), "holds holds broken"},
@@ -110,6 +147,8 @@ must_be_possible:
 		{"lock_before_look_mysql", "InnoDB takes its snapshot at the first plain read", of(locked, "mysql"), "holds"},
 		{"serializable_reader_postgres", "a transaction that only reads sees one moment, and commits though it has passed", of(readOnly, "postgres"), "broken unseen"},
 		{"serializable_reader_sqlite", "the same in SQLite", of(readOnly, "sqlite"), "broken unseen"},
+		{"serializable_own_row", "what a transaction has written itself does not spoil its reads", ownRow, "holds"},
+		{"serializable_own_count", "a count with an own row is spoiled by the row of another transaction, not by the own one", ownCount, "holds holds"},
 		{"serializable_reader_mysql", "in InnoDB its reads lock", of(readOnly, "mysql"), "holds unseen"},
 	})
 }

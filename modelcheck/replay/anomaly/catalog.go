@@ -13,7 +13,7 @@ var groups = []struct {
 	title string
 	names []string
 }{
-	{"What a transaction reads", []string{"dirty-read", "fuzzy-read", "read-skew", "phantom", "stale-read-only", "read-while-written"}},
+	{"What a transaction reads", []string{"own-writes", "dirty-read", "fuzzy-read", "read-skew", "phantom", "stale-read-only", "read-while-written"}},
 	{"What two writers do to a row", []string{"dirty-write", "lost-update", "lost-update-locked", "increment", "compare-and-set", "newer-than-snapshot", "newer-unseen", "two-rows", "moving-predicate", "deadlock"}},
 	{"What is decided on what was read", []string{"write-skew", "check-then-insert", "lock-then-read", "stale-read-write"}},
 	{"Keys", []string{"unique-twice", "insert-after-rollback", "insert-refused", "do-nothing", "unseen-duplicate", "upsert"}},
