@@ -61,6 +61,7 @@ func verbs(f *factory) []*cobra.Command {
 		newDeadline(f),
 		newFmt(f),
 		newReplay(f),
+		newReplayWorker(f),
 		newRetry(f),
 		newSchema(f),
 		newShow(f),

@@ -76,10 +76,7 @@ func (s *natsLog) reset(ctx context.Context) error {
 	if _, err := s.remake(ctx, jetstream.StreamConfig{}); err != nil {
 		return err
 	}
-	if err := s.dropBucket(ctx); err != nil {
-		return err
-	}
-	kv, err := s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: s.bucket, Storage: natsStorage})
+	kv, err := s.newBucket(ctx)
 	if err != nil {
 		return err
 	}
@@ -111,6 +108,21 @@ func (s *natsLog) reset(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// newBucket makes the bucket anew. A write whose answer a worker of the last
+// schedule did not wait for can still arrive while that is done.
+func (s *natsLog) newBucket(ctx context.Context) (kv jetstream.KeyValue, err error) {
+	return kv, eventually(ctx, goneWithin, func() (bool, error) {
+		if err := s.dropBucket(ctx); err != nil {
+			return false, err
+		}
+		if kv, err = s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: s.bucket, Storage: natsStorage}); err != nil {
+			return false, err
+		}
+		status, err := kv.Status(ctx)
+		return err == nil && status.Values() == 0, err
+	})
 }
 
 func (s *natsLog) dropBucket(ctx context.Context) error {

@@ -181,7 +181,7 @@ func (s *natsQueue) happen(ctx context.Context, e *lower.Event) error {
 		return s.redeliver(ctx, e.Of.Fields)
 	case lower.VisibilityEnds:
 		m, _, err := s.find(ctx, e.Of.Fields, isHeld)
-		if err != nil {
+		if err != nil || m == nil { // its wait has ended before
 			return err
 		}
 		return s.awaitAckWait(ctx, m)

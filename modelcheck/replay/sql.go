@@ -18,8 +18,8 @@ import (
 // but soon.
 const (
 	leaseLasts   = 60 * time.Millisecond
-	lockPatience = 10 * time.Second       // before a statement that nobody answers is given up
-	goneWithin   = 3 * time.Second        // for the engine to notice a dead connection
+	lockPatience = 30 * time.Second       // before a statement that nobody answers is given up
+	goneWithin   = 15 * time.Second       // for the engine to notice a dead connection
 	pollEvery    = 500 * time.Microsecond // while something is awaited
 )
 

@@ -313,7 +313,7 @@ func (x *sqlSession) writeWithJournal(ctx context.Context, c *call, st statement
 		}
 	}
 	if !e.done {
-		if c.fault == answerLost || c.fault == requestLost {
+		if !errors.Is(e.err, errBusy) && (c.fault == answerLost || c.fault == requestLost) {
 			_, err := x.exec(ctx, statement{text: "rollback"}, c.fault)
 			return x.failed(err)
 		}
