@@ -170,10 +170,14 @@ func initialEntries(spec *ast.Spec, r *ast.Resource) ([]entry, error) {
 	return out, nil
 }
 
-// like tells whether the entry is the one that an event is about.
+// like tells whether the entry is the one that an event is about. A value that
+// the model does not keep is none there.
 func (e entry) like(of lower.Record) bool {
 	for name, v := range of {
-		if name != "owner" && !agrees(v, e.record()[name]) {
+		if name == "owner" || name == "value" && v == nil {
+			continue
+		}
+		if !agrees(v, e.record()[name]) {
 			return false
 		}
 	}

@@ -36,7 +36,7 @@ type natsQueue struct {
 	q    *ast.Queue
 	wait time.Duration // before a message comes back
 
-	outside map[string]bool // ids whose duplicate window has ended
+	outside map[uint64]bool // messages whose id is in the duplicate window no more
 	mover   *deadLetterMover
 }
 
@@ -95,7 +95,7 @@ func (s *natsQueue) reset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.outside = map[string]bool{}
+	s.outside = map[uint64]bool{}
 	if s.q.MaxDeliveries > 0 && s.q.DeadLetter != nil {
 		if s.mover, err = s.startMover(info.Created); err != nil {
 			return err
@@ -291,8 +291,8 @@ func (s *natsQueue) endWindow(ctx context.Context, id lower.Value) error {
 	}
 	found := false
 	for _, m := range all {
-		if m.dedup != "" && agrees(id, m.rec[s.q.DedupBy.Name]) && !s.outside[m.dedup] {
-			s.outside[m.dedup], found = true, true
+		if m.dedup != "" && agrees(id, m.rec[s.q.DedupBy.Name]) && !s.outside[m.seq] {
+			s.outside[m.seq], found = true, true
 		}
 	}
 	if !found {
@@ -313,7 +313,7 @@ func (s *natsQueue) endWindow(ctx context.Context, id lower.Value) error {
 		}
 	}
 	for _, m := range all {
-		if m.dedup == "" || s.outside[m.dedup] {
+		if m.dedup == "" || s.outside[m.seq] {
 			continue
 		}
 		again := nats.NewMsg(s.name + "." + placeholders + "." + freshToken())

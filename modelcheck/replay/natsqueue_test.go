@@ -296,6 +296,10 @@ func TestDuplicateWindowOfAnID(t *testing.T) {
 		w.done("send")
 	}
 	g.counts("sends", map[string]int{"job-1": 2, "job-2": 1})
+	g.happens(lower.DedupWindowEnds, lower.Subject{Fields: lower.Record{"id": lower.OperationID{Of: g.spec.Operations[0], Index: 0}}})
+	w.operation(0)
+	w.done("send")
+	g.counts("sends", map[string]int{"job-1": 3, "job-2": 1})
 	if err := g.res.happen(g.ctx, &lower.Event{What: lower.DedupWindowEnds, Of: lower.Subject{Fields: lower.Record{"id": "unknown"}}}); err == nil {
 		t.Error("the window of an id that nobody sent has ended")
 	}

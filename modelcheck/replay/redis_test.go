@@ -110,7 +110,7 @@ func TestTTLEndsOnRedis(t *testing.T) {
 	a.operation(1)
 	a.done("claim")
 	a.done("keep")
-	g.happens(lower.TTLEnds, lower.Subject{Fields: lower.Record{"key": lower.OperationID{Of: g.spec.Operations[0], Index: 1}}})
+	g.happens(lower.TTLEnds, lower.Subject{Fields: lower.Record{"key": lower.OperationID{Of: g.spec.Operations[0], Index: 1}, "value": nil}})
 	if v := a.done("look"); v != nil {
 		t.Errorf("keep_ttl has not kept the ttl: %v", v)
 	}
