@@ -60,6 +60,7 @@ func verbs(f *factory) []*cobra.Command {
 		newCheck(f),
 		newDeadline(f),
 		newFmt(f),
+		newLab(f),
 		newReplay(f),
 		newRetry(f),
 		newSchema(f),

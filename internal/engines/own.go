@@ -114,8 +114,12 @@ func disconnect(ctx context.Context, db *DB, name string) error {
 	return rows.Err()
 }
 
-// Remaining lists the databases of this process that are still there.
+// Remaining lists the databases (for SQLite, the folders of files) of this
+// process that are still there.
 func Remaining(ctx context.Context, dsn string) ([]string, error) {
+	if kind, err := KindOf(dsn); err != nil || kind == SQLite {
+		return remainingFiles(), err
+	}
 	db, err := OpenSQL(dsn)
 	if err != nil {
 		return nil, err
@@ -132,6 +136,17 @@ func Remaining(ctx context.Context, dsn string) ([]string, error) {
 		}
 	}
 	return mine, nil
+}
+
+func remainingFiles() []string {
+	var mine []string
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"file-*"))
+	for _, d := range dirs {
+		if pid, err := os.ReadFile(filepath.Join(d, "owner.pid")); err == nil && string(pid) == strconv.Itoa(os.Getpid()) {
+			mine = append(mine, d)
+		}
+	}
+	return mine
 }
 
 // owned lists the databases whose names have our form.

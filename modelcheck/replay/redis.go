@@ -92,12 +92,17 @@ func (s *redisResource) clear(ctx context.Context) error {
 	return nil
 }
 
-// names lists the keys of the resource. SCAN may give a name twice.
+// names lists the keys of the resource.
 func (s *redisResource) names(ctx context.Context) ([]string, error) {
+	return keysWith(ctx, s.admin, s.base(s.r))
+}
+
+// keysWith lists the keys whose names begin so. SCAN may give a name twice.
+func keysWith(ctx context.Context, c *engines.RedisClient, prefix string) ([]string, error) {
 	seen := map[string]bool{}
 	var out []string
 	for cursor := "0"; ; {
-		answer, err := s.admin.Command(ctx, "scan", cursor, "match", globQuote(s.base(s.r))+"*", "count", "1000")
+		answer, err := c.Command(ctx, "scan", cursor, "match", globQuote(prefix)+"*", "count", "1000")
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +112,7 @@ func (s *redisResource) names(ctx context.Context) ([]string, error) {
 		}
 		found, _ := page[1].([]any)
 		for _, f := range found {
-			if n, ok := f.(string); ok && strings.HasPrefix(n, s.base(s.r)) && !seen[n] {
+			if n, ok := f.(string); ok && strings.HasPrefix(n, prefix) && !seen[n] {
 				seen[n] = true
 				out = append(out, n)
 			}

@@ -29,6 +29,8 @@ type runner struct {
 	waiting map[int]*pending     // by number of the step that was sent early
 	sent    map[*worker]*pending // the last step of each
 	verdict *Verdict
+	// after is called after every step of the history; nil: nobody looks.
+	after func(ctx context.Context, n int) error
 }
 
 // deviation ends a schedule: the engine did not do what the model says.
@@ -66,6 +68,11 @@ func (r *runner) play(ctx context.Context, h *lower.History, end *lower.Contents
 		r.verdict.Steps = append(r.verdict.Steps, StepReport{N: s.N, Actor: s.Actor, Text: s.Text, Engine: said, Agrees: err == nil})
 		if err != nil {
 			return r.judged(err, s.N)
+		}
+		if r.after != nil {
+			if err := r.after(ctx, s.N); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return r.judged(r.compareEnd(ctx, end), 0)
@@ -167,6 +174,7 @@ func (r *runner) start(ctx context.Context, e *lower.Event) (string, error) {
 		}
 		return "", err
 	}
+	r.verdict.Attempts = append(r.verdict.Attempts, w.attempt)
 	said := "takes " + printed(out.taken)
 	if as := e.Process.Trigger.As; as != nil && e.Of.Fields != nil && !agrees(asTaken(e.Of.Fields), out.taken) {
 		return said, weaker("%s takes %s, in the model %s", w, printed(out.taken), printed(e.Of.Fields))
