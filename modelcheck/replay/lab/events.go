@@ -12,7 +12,7 @@ import (
 func claimed(relay, order int) string {
 	return fmt.Sprintf(`
 		relay %[1]d: starts
-		relay %[1]d: reads outbox where state == NEW: finds (op: order %[2]d
+		relay %[1]d: locks and reads outbox where state == NEW: finds (op: order %[2]d
 		relay %[1]d: updates outbox
 		relay %[1]d: commits`, relay, order)
 }
@@ -54,7 +54,7 @@ func outboxFencing(ctx context.Context, b *replay.Bench, t *trial) error {
 	versions := map[string]int{}
 	run, err := act(ctx, b, schedule{"two relays and a lease", `
 		relay 1: starts
-		relay 1: reads outbox where state == NEW: finds (op: order 1` +
+		relay 1: locks and reads outbox where state == NEW: finds (op: order 1` +
 		claimed(2, 2) + published(2) + `
 		relay 1: updates outbox
 		relay 1: commits
@@ -62,7 +62,7 @@ func outboxFencing(ctx context.Context, b *replay.Bench, t *trial) error {
 		relay 2: starts
 		relay 2: reads outbox where state == CLAIMED: finds (op: order 1
 		relay 2: updates outbox
-		-: lease` + claimed(2, 1) + `
+		-: the lease of outbox row (op: order 1` + claimed(2, 1) + `
 		? B` + published(1) + published(2)}, func(ctx context.Context, name string) (err error) {
 		versions[name], err = ask(ctx, b, "shop", versionQuery)
 		return err
@@ -123,7 +123,7 @@ func atLeastOnceRecovery(ctx context.Context, b *replay.Bench, t *trial) error {
 	run, err := act(ctx, b, schedule{"a relay dies", claimed(1, 1) + `
 		relay 1: sends
 		relay 1: crashes
-		-: lease` + claimed(2, 1) + published(2) + notifies + recognises}, nil)
+		-: the lease of outbox row (op: order 1` + claimed(2, 1) + published(2) + notifies + recognises}, nil)
 	if err != nil {
 		return err
 	}
