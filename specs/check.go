@@ -430,6 +430,15 @@ func (v *VariantVerdict) compare(e *ast.Expect, undecided bool) *bool {
 	return &ok
 }
 
+// Forget drops the expectation: what the author expected of the variant does not
+// count, only what holds.
+func (v *VariantVerdict) Forget() {
+	v.Expect, v.AsExpected = nil, nil
+	for _, p := range v.Promises {
+		p.Expected = nil
+	}
+}
+
 // Exit is the exit code of the verdict: 0, 1 (broken, vacuous or not as
 // expected) or 4 (unknown).
 func (v *Verdict) Exit() int {

@@ -153,11 +153,11 @@ func TestStopped(t *testing.T) {
 
 // TestExpect: the summary line of a teaching file, and what differs.
 func TestExpect(t *testing.T) {
-	v := verdict(t, "reports/p046-effect-and-status-apart", CheckOptions{})
+	v := verdict(t, "../incidents/p046-effect-and-status-apart", CheckOptions{})
 	if got, want := v.Summary(), "as_reported: broken as expected (once, 7 steps); fixed: holds"; got != want || v.Exit() != 0 {
 		t.Errorf("got %q, exit %d", got, v.Exit())
 	}
-	b, err := os.ReadFile("testdata/reports/p046-effect-and-status-apart.yaml")
+	b, err := os.ReadFile("incidents/p046-effect-and-status-apart.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,11 +231,11 @@ func render(v *Verdict, o RenderOptions) string {
 
 // TestRestsOn: a verdict that hangs on which length is longer says so.
 func TestRestsOn(t *testing.T) {
-	text := render(verdict(t, "reports/p033-dedupe-retention-vs-error-queue", CheckOptions{Variants: []string{"fixed"}}), RenderOptions{})
+	text := render(verdict(t, "../incidents/p033-dedupe-retention-vs-error-queue", CheckOptions{Variants: []string{"fixed"}}), RenderOptions{})
 	if want := "holds iff keep > replay_horizon"; !strings.Contains(text, want) {
 		t.Errorf("no %q in\n%s", want, text)
 	}
-	text = render(verdict(t, "reports/p087-prepared-transaction-times-out", CheckOptions{Variants: []string{"fixed"}}), RenderOptions{})
+	text = render(verdict(t, "../incidents/p087-prepared-transaction-times-out", CheckOptions{Variants: []string{"fixed"}}), RenderOptions{})
 	if want := "assumed: downtime of sink < txn_timeout (used)"; !strings.Contains(text, want) {
 		t.Errorf("no %q in\n%s", want, text)
 	}

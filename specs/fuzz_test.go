@@ -14,7 +14,7 @@ import (
 func corpus(t testing.TB) []string {
 	t.Helper()
 	var out []string
-	for _, glob := range []string{"testdata/*.yaml", "testdata/reports/*.yaml", "testdata/errors/*.yaml"} {
+	for _, glob := range []string{"testdata/*.yaml", "incidents/*.yaml", "testdata/errors/*.yaml"} {
 		files, _ := filepath.Glob(glob)
 		for _, f := range files {
 			src, err := os.ReadFile(f)

@@ -45,8 +45,10 @@ func (s *Spec) Variant(name string) *ast.Spec {
 type Options struct {
 	// With are parameter values that replace those of every variant; where it
 	// is not empty the file's variants and their expectations are not used:
-	// there is one unnamed variant.
+	// there is one unnamed variant, or the one that Base names.
 	With map[string]string
+	// Base names the variant whose values, faults and durations With starts from.
+	Base string
 	// Faults are budgets by fault name that replace those of every variant.
 	Faults map[string]int
 	// FaultsOf names the tables or resources that a fault of Faults happens to
@@ -138,8 +140,28 @@ type variantNode struct {
 	key, node *yamlx.Node
 }
 
+// baseVariant is the one variant that parameter values of the caller change.
+func baseVariant(root, variants *yamlx.Node, l *diag.List, name string) []variantNode {
+	var known []string
+	for _, e := range variants.Entries() {
+		if e.Key.Value() == name {
+			return []variantNode{{name, e.Key, e.Value}}
+		}
+		known = append(known, e.Key.Value())
+	}
+	dg := diag.Diagnostic{Code: "RP051", Pos: root.Pos(), Message: "no variant '" + name + "'"}
+	if c, ok := diag.Closest(name, known); ok {
+		dg.Hint = "did you mean: " + c
+	}
+	l.Add(dg)
+	return []variantNode{{}}
+}
+
 func variantsOf(root *yamlx.Node, l *diag.List, o Options) []variantNode {
 	k, v := root.Lookup("variants")
+	if len(o.With) > 0 && o.Base != "" {
+		return baseVariant(root, v, l, o.Base)
+	}
 	if len(o.With) > 0 || k == nil {
 		return []variantNode{{}}
 	}

@@ -19,12 +19,12 @@ func load(t *testing.T, path string) (*Spec, []diag.Diagnostic) {
 	return Load(filepath.Base(path), src)
 }
 
-// TestEverySpecLoads reads the twelve specs and the fifty reports; every
+// TestEverySpecLoads reads the twelve specs and every incident; every
 // expression of every variant has a type.
 func TestEverySpecLoads(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.yaml")
-	reports, _ := filepath.Glob("testdata/reports/*.yaml")
-	if len(files) < 12 || len(reports) != 50 {
+	reports, _ := filepath.Glob("incidents/*.yaml")
+	if len(files) < 12 || len(reports) < 50 {
 		t.Fatalf("found %d specs and %d reports", len(files), len(reports))
 	}
 	for _, f := range append(files, reports...) {

@@ -1,6 +1,7 @@
 package specs
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -133,6 +134,20 @@ func (o *onlyEval) word(w *expr.Word) string {
 	return ""
 }
 
+// ambiguous: a word that is a parameter and also a value of the parameter it is
+// compared with could mean either.
+func (o *onlyEval) ambiguous(param, other expr.Node) {
+	p, ok1 := param.(*expr.Word)
+	w, ok2 := other.(*expr.Word)
+	if !ok1 || !ok2 || o.d.params[w.Name] == nil || w.Name == p.Name {
+		return
+	}
+	of := o.d.params[strings.TrimPrefix(p.Name, "$")]
+	if of != nil && slices.ContainsFunc(of.allowed, func(n *yamlx.Node) bool { return text(n) == w.Name }) {
+		o.fail(w, "'%s' is a parameter and also a value of '%s': write $%s or '%s', or rename one", w.Name, p.Name, w.Name, w.Name)
+	}
+}
+
 func (o *onlyEval) binary(x *expr.Binary) string {
 	switch x.Op {
 	case "and":
@@ -145,6 +160,8 @@ func (o *onlyEval) binary(x *expr.Binary) string {
 		return truth(a != "true" || b == "true")
 	}
 	a, b := o.eval(x.X), o.eval(x.Y)
+	o.ambiguous(x.X, x.Y)
+	o.ambiguous(x.Y, x.X)
 	switch x.Op {
 	case "==":
 		return truth(a == b)

@@ -36,7 +36,9 @@ func Prose(tree *ast.Spec) []reports.Block {
 		if steps := w.list(p.Steps, ""); len(steps) > 0 {
 			out = append(out, reports.Code{Text: strings.Join(steps, "\n") + "\n"})
 		}
-		out = append(out, reports.Paragraph{Text: w.closing()})
+		if c := w.closing(); c != "" {
+			out = append(out, reports.Paragraph{Text: c})
+		}
 	}
 	section("What may go wrong", proseFaults(tree))
 	var promises []string
@@ -68,10 +70,16 @@ func proseThings(tree *ast.Spec) []string {
 		}
 		out = append(out, s+": promises are counted per "+o.Name)
 	}
+	used := usedIn(tree)
 	for _, r := range tree.Resources {
-		out = append(out, proseResource(r)...)
+		if used.resources[r] {
+			out = append(out, proseResource(r, used)...)
+		}
 	}
 	for _, row := range tree.Initially {
+		if row.Table != nil && !used.tables[row.Table] || row.Resource != nil && !used.resources[row.Resource] {
+			continue
+		}
 		where := ""
 		if row.Table != nil {
 			where = "a row of " + row.Table.Name
@@ -100,16 +108,22 @@ func proseField(f *ast.OpField) string {
 	return f.Name + " " + strings.Join(vs, ", ") + " in turn"
 }
 
-func proseResource(r *ast.Resource) []string {
+func proseResource(r *ast.Resource, used *usedThings) []string {
 	switch r.Kind {
 	case ast.SQLKind:
 		out := []string{fmt.Sprintf("%s: a database with isolation %s%s", r.Name, strings.ReplaceAll(r.SQL.Isolation.String(), "_", " "), proseSQL(r))}
 		for _, t := range r.SQL.Tables {
-			out = append(out, proseTable(t))
+			if used.tables[t] {
+				out = append(out, proseTable(t))
+			}
 		}
 		return out
 	case ast.KVKind:
-		return []string{r.Name + ": a key-value store; a key with a ttl ends at any moment once nobody holds it" + proseRetry(r)}
+		s := r.Name + ": a key-value store"
+		if used.timed[r] {
+			s += "; a key with a ttl ends at any moment once nobody holds it"
+		}
+		return []string{s + proseRetry(r)}
 	case ast.MemoryKind:
 		if r.KV.Scope == ast.PerProcess {
 			return []string{r.Name + ": memory of one process, lost when any of its instances crashes"}
@@ -213,6 +227,12 @@ func proseQueue(r *ast.Resource) string {
 		s += ", a second send with the same " + q.DedupBy.Name + " is dropped"
 		if q.DedupWindow != nil {
 			s += " while " + q.DedupWindow.Name + " lasts"
+		}
+	}
+	if q.ReplayTo != nil {
+		s += ", an operator may send a message back to " + q.ReplayTo.Name
+		if q.ReplayWithin != nil {
+			s += " within " + q.ReplayWithin.Name + " of its first send"
 		}
 	}
 	return strings.Replace(s, "deliverys", "deliveries", 1)

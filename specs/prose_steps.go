@@ -22,18 +22,13 @@ func (w proser) opening() string {
 	}
 	switch t.Kind {
 	case ast.OnMessage:
-		what := "a message of "
-		if t.Batch > 1 {
-			what = fmt.Sprintf("up to %d messages of ", t.Batch)
+		if t.Queue.Kind == ast.LogKind {
+			return w.fetches(n) + as + "."
 		}
-		hold := ", and holds it until it acks."
 		if t.Batch > 1 {
-			hold = ", and works through them one after the other; each is held until it is acked."
-			if t.Queue.Kind == ast.LogKind {
-				hold = ", and works through them one after the other."
-			}
+			return fmt.Sprintf("%s receives up to %d messages of %s%s, and works through them one after the other; each is held until it is acked.", n, t.Batch, t.Queue.Name, as)
 		}
-		return n + " receives " + what + t.Queue.Name + as + hold
+		return n + " receives a message of " + t.Queue.Name + as + ", and holds it until it acks."
 	case ast.OnRow:
 		what := ""
 		if t.Table != nil {
@@ -74,9 +69,25 @@ func (w proser) opening() string {
 	return n + " may run whenever it is idle."
 }
 
+// fetches tells how a member of a group reads a log.
+func (w proser) fetches(who string) string {
+	t := w.p.Trigger
+	if t.Workers > 1 {
+		who = fmt.Sprintf("%s, with %d runs at a time,", who, t.Workers)
+	}
+	if t.Batch > 1 {
+		return fmt.Sprintf("%s fetches up to %d messages of %s and takes the steps for each in turn", who, t.Batch, t.Queue.Name)
+	}
+	return who + " fetches the next message of " + t.Queue.Name
+}
+
+// closing says what the end of a run means, "" where it means nothing.
 func (w proser) closing() string {
 	switch t := w.p.Trigger; t.Kind {
 	case ast.OnMessage:
+		if t.Queue.Kind == ast.LogKind {
+			return "The next fetch goes on behind this message, committed or not; a crash or a rebalance goes back to the committed offset."
+		}
 		return "A run that ends without ack gives its message back."
 	case ast.OnRequest:
 		if !w.p.HasReply {
@@ -84,7 +95,7 @@ func (w proser) closing() string {
 		}
 		return "A run that ends without a reply gives no answer: the client asks again."
 	}
-	return "Then the run ends."
+	return ""
 }
 
 // list tells steps, numbered by line.
@@ -109,7 +120,8 @@ func (w proser) list(steps []*ast.Step, indent string) []string {
 	return out
 }
 
-// step tells one step with its branches.
+// step tells one step with its branches; those of a block stand in parentheses
+// before the colon that opens it.
 func (w proser) step(s *ast.Step) string {
 	text := w.verb(s)
 	if s.When != nil {
@@ -121,13 +133,23 @@ func (w proser) step(s *ast.Step) string {
 	for _, m := range s.Undoes {
 		text += "; this takes back " + m.Effect.Name + " of " + m.Operation.String()
 	}
+	var branches []string
 	for o := ast.IfExists; o < ast.NumOutcomes; o++ {
 		if b := s.Branches[o]; b != nil && !b.Implicit && !b.Inherited {
-			text += "; " + outcomeWords[o] + ": " + branchText(b)
+			branches = append(branches, outcomeWords[o]+": "+branchText(b))
 		}
 	}
 	if s.Slow {
-		text += "; this may outlive timers"
+		branches = append(branches, "this may outlive timers")
+	}
+	all := strings.Join(branches, "; ")
+	switch {
+	case s.Do != nil && all != "":
+		return text + " (" + all + "):"
+	case s.Do != nil:
+		return text + ":"
+	case all != "":
+		return text + "; " + all
 	}
 	return text
 }
@@ -174,9 +196,9 @@ func whereText(s *ast.Step) string {
 func (w proser) verb(s *ast.Step) string {
 	switch s.Verb {
 	case ast.VerbTransaction:
-		return "in one transaction on " + s.Resource.Name + ":"
+		return "in one transaction on " + s.Resource.Name
 	case ast.VerbScript:
-		return "in one script on " + s.Resource.Name + " (isolated, not rolled back):"
+		return "in one script on " + s.Resource.Name + ", isolated and not rolled back"
 	case ast.VerbInsert:
 		return "insert into " + s.Table.Name + " " + ast.CellsString(s.Row)
 	case ast.VerbUpsert:
@@ -206,6 +228,9 @@ func (w proser) verb(s *ast.Step) string {
 	case ast.VerbCommitOffset:
 		if s.UpTo == ast.UpToContiguous {
 			return "commit the offset of " + s.Resource.Name + " up to the last message below which all are done"
+		}
+		if s.UpToExpr != nil {
+			return "commit the offset of " + s.Resource.Name + " up to " + s.UpToExpr.String()
 		}
 		return "commit the offset of " + s.Resource.Name + " up to this message"
 	case ast.VerbCall:

@@ -44,7 +44,7 @@ not as expected; 4 if a limit stopped the search.`,
 	fl := c.Flags()
 	fl.StringArrayVar(&o.Variants, "variant", nil, "check only this variant (may be repeated)")
 	fl.StringVar(&o.promise, "promise", "", "show only the history of this promise")
-	fl.StringToStringVar(&o.with, "with", nil, "values of parameters instead of the variants, such as --with workers=3")
+	fl.StringToStringVar(&o.with, "with", nil, "values of parameters instead of the variants (with one --variant: on top of its values), such as --with workers=3")
 	fl.IntVar(&o.Random, "random", 0, "draw this many random histories instead of exploring all; nothing holds by it")
 	fl.Uint64Var(&o.Seed, "seed", 1, "seed of --random; the same seed draws the same histories")
 	fl.IntVar(&o.Workers, "workers", 0, "threads of the search (default: all processors)")
@@ -77,7 +77,11 @@ func runCheck(f *factory, o *checkOptions, cmd *cobra.Command, args []string) er
 	if err := o.validate(cmd.Flags().Changed); err != nil {
 		return err
 	}
-	list, err := f.loadSpecs(args, specs.Options{With: o.with, Faults: o.faults()})
+	load := specs.Options{With: o.with, Faults: o.faults()}
+	if len(o.Variants) == 1 {
+		load.Base = o.Variants[0]
+	}
+	list, err := f.loadSpecs(args, load)
 	if err != nil {
 		return err
 	}

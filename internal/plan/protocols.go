@@ -74,15 +74,17 @@ func (f *File) checkProtocol(ctx context.Context, p *Protocol, o specs.Options) 
 	for k, v := range p.With {
 		o.With[k] = v.V
 	}
+	if p.Variant.Set {
+		if o.Base, err = variantOf(name, src, p.Variant); err != nil {
+			return nil, err
+		}
+	}
 	spec, ds := specs.LoadWith(name, src, o)
 	if spec == nil {
-		return nil, &diag.Err{Diagnostics: ds}
+		return nil, &diag.Err{Diagnostics: p.place(ds)}
 	}
 	check := specs.CheckOptions{TimeLimit: protocolTime, Command: commandOf(name, o.Faults)}
 	if p.Variant.Set {
-		if spec.Variant(p.Variant.V) == nil {
-			return nil, diag.New(p.Variant.Pos, "%s has no variant '%s'", name, p.Variant.V)
-		}
 		check.Variants = []string{p.Variant.V}
 	}
 	v, err := spec.Check(ctx, check)
@@ -91,9 +93,54 @@ func (f *File) checkProtocol(ctx context.Context, p *Protocol, o specs.Options) 
 	}
 	var out []*protocolResult
 	for _, vv := range v.Variants {
+		if p.Pattern.Set && p.Variant.Set {
+			// The library expects of its anti-patterns that they break; a plan that
+			// builds one does not.
+			vv.Forget()
+		}
 		out = append(out, &protocolResult{doc: ProtocolDoc{p.Name, vv}, spec: spec, tree: spec.Variant(vv.Name())})
 	}
 	return out, nil
+}
+
+// variantOf is the name of the variant that the plan names; the error says which
+// there are.
+func variantOf(file string, src []byte, name Value[string]) (string, error) {
+	spec, ds := specs.Load(file, src)
+	if spec == nil {
+		return "", &diag.Err{Diagnostics: ds}
+	}
+	if spec.Variant(name.V) != nil {
+		return name.V, nil
+	}
+	var names []string
+	for _, v := range spec.Variants() {
+		if v.Variant != "" {
+			names = append(names, v.Variant)
+		}
+	}
+	d := diag.Diagnostic{Pos: name.Pos, Message: fmt.Sprintf("%s has no variant '%s'", file, name.V)}
+	if near, ok := diag.Closest(name.V, names); ok {
+		d.Hint = "did you mean: " + near
+	} else if len(names) > 0 {
+		d.Hint = "it has " + strings.Join(names, ", ")
+	}
+	return "", &diag.Err{Diagnostics: []diag.Diagnostic{d}}
+}
+
+// place gives what is wrong with a parameter value its place in the plan.
+func (p *Protocol) place(ds []diag.Diagnostic) []diag.Diagnostic {
+	for i := range ds {
+		if ds[i].Pos.Line > 0 {
+			continue
+		}
+		for name, v := range p.With {
+			if strings.Contains(ds[i].Message, "parameter '"+name+"'") {
+				ds[i].Pos = v.Pos
+			}
+		}
+	}
+	return ds
 }
 
 // protocolSource is the text of the spec file of a protocol.

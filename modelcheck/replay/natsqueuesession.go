@@ -231,12 +231,8 @@ func (x *natsQueueSession) answer(ctx context.Context, c *call, d *delivery) end
 		if err := x.tell(ctx, d, word); err != nil {
 			return lostOrFailed(err)
 		}
-		if len(marks) > 0 {
-			m := nats.NewMsg(x.s.name + "." + effectsOnly + "." + freshToken())
-			setEffects(m, marks)
-			if err := x.s.publish(ctx, x.worker.nc, m); err != nil {
-				return lostOrFailed(err)
-			}
+		if err := x.s.publishEffects(ctx, x.worker.nc, marks); err != nil {
+			return lostOrFailed(err)
 		}
 		x.held = slices.DeleteFunc(x.held, func(h *delivery) bool { return h.seq == d.seq })
 		return ending{done: true}

@@ -163,6 +163,16 @@ func setEffects(m *nats.Msg, marks []mark) {
 	}
 }
 
+// publishEffects stores effects of a step that sends nothing.
+func (s *natsStream) publishEffects(ctx context.Context, nc *engines.NATSConn, marks []mark) error {
+	if len(marks) == 0 {
+		return nil
+	}
+	m := nats.NewMsg(s.name + "." + effectsOnly + "." + freshToken())
+	setEffects(m, marks)
+	return s.publish(ctx, nc, m)
+}
+
 // message reads one message by its number, nil if it is not there any more.
 func (s *natsStream) message(ctx context.Context, seq uint64) (*stored, error) {
 	return readMessage(ctx, s.js, s.name, seq)

@@ -15,6 +15,8 @@ func openStore(ctx context.Context, spec *ast.Spec, r *ast.Resource, b binding) 
 		return openRedis(ctx, spec, r, b)
 	case r.Kind == ast.QueueKind && b.Kind == engines.NATS:
 		return openNATSQueue(ctx, spec, r, b)
+	case r.Kind == ast.LogKind && b.Kind == engines.NATS:
+		return openNATSLog(ctx, spec, r, b)
 	case r.Kind == ast.ProviderKind && b.Kind == kindStub:
 		return openStub(ctx, spec, r, b)
 	case r.Kind == ast.KVKind && b.Kind == engines.NATS:

@@ -1,7 +1,6 @@
 package retryconfig
 
 import (
-	"bytes"
 	"strings"
 	"time"
 
@@ -21,7 +20,9 @@ retry_mode = standard
 max_attempts = @N@
 `}},
 	claims: func(d *doc) bool { return len(awsSections(d.root)) > 0 },
-	whole:  func(in *input) bool { return bytes.Contains(in.file.Source, []byte("AWS_MAX_ATTEMPTS")) },
+	whole: func(in *input) bool {
+		return hasAny(in.file.Source, "AWS_MAX_ATTEMPTS", "AWS_RETRY_MODE")
+	},
 	read: func(in *input, own []*doc) {
 		for _, d := range own {
 			for _, s := range awsSections(d.root) {
@@ -49,9 +50,7 @@ func awsSections(root *tree.Node) []tree.Entry {
 func (in *input) awsEnv() {
 	for _, d := range in.flat {
 		p := props(d)
-		if n := p.get("AWS_MAX_ATTEMPTS"); n != nil {
-			in.awsRetry(in.hop("aws.environment", "environment", n.Pos), n, p.get("AWS_RETRY_MODE"))
-		}
+		in.awsVariables("environment", unquoted(p.get("AWS_MAX_ATTEMPTS")), unquoted(p.get("AWS_RETRY_MODE")))
 	}
 	for _, d := range in.docs {
 		label := d.name
@@ -59,8 +58,15 @@ func (in *input) awsEnv() {
 			label = "environment"
 		}
 		d.root.Walk(func(path []string, n *tree.Node) bool {
-			if v := n.Get("AWS_MAX_ATTEMPTS"); v != nil && in.syn != synINI {
-				in.awsRetry(in.hop("aws.environment", label, v.Pos), v, n.Get("AWS_RETRY_MODE"))
+			if len(path) > 0 && strings.HasPrefix(path[0], "x-") {
+				return false // an extension of a compose file, which others include
+			}
+			label := label
+			if len(path) > 1 && path[0] == "services" && d.version == "" {
+				label = path[1]
+			}
+			if in.syn != synINI {
+				in.awsVariables(label, n.Get("AWS_MAX_ATTEMPTS"), n.Get("AWS_RETRY_MODE"))
 			}
 			var attempts, mode *tree.Node
 			for _, it := range n.List() {
@@ -73,13 +79,35 @@ func (in *input) awsEnv() {
 				if v, ok := strings.CutPrefix(it.Str(), "AWS_MAX_ATTEMPTS="); ok {
 					attempts = &tree.Node{Kind: tree.Scalar, Text: v, Pos: it.Pos}
 				}
+				if v, ok := strings.CutPrefix(it.Str(), "AWS_RETRY_MODE="); ok {
+					mode = &tree.Node{Kind: tree.Scalar, Text: v, Pos: it.Pos}
+				}
 			}
-			if attempts != nil {
-				in.awsRetry(in.hop("aws.environment", label, attempts.Pos), attempts, mode)
-			}
+			in.awsVariables(label, attempts, mode)
 			return true
 		})
 	}
+}
+
+// awsVariables reads the two variables where at least one is set.
+func (in *input) awsVariables(label string, attempts, mode *tree.Node) {
+	at := attempts
+	if at == nil {
+		at = mode
+	}
+	if at != nil {
+		in.awsRetry(in.hop("aws.environment", label, at.Pos), attempts, mode)
+	}
+}
+
+// unquoted takes the quotes of a shell off a value.
+func unquoted(n *tree.Node) *tree.Node {
+	if n == nil || len(n.Text) < 2 || n.Text[0] != n.Text[len(n.Text)-1] || n.Text[0] != '"' && n.Text[0] != '\'' {
+		return n
+	}
+	c := *n
+	c.Text = n.Text[1 : len(n.Text)-1]
+	return &c
 }
 
 func (in *input) awsRetry(h *Hop, attempts, mode *tree.Node) {

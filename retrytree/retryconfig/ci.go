@@ -23,10 +23,30 @@ test:
 	claims: func(d *doc) bool { return d.version == "" && len(gitlabJobs(d.root)) > 0 },
 	read: func(in *input, own []*doc) {
 		for _, d := range own {
-			for _, j := range gitlabJobs(d.root) {
-				if r := j.Value.Entry("retry"); r != nil {
-					in.gitlabRetry(in.hop("gitlab-ci", j.Key, r.KeyPos), r.Value, j.Value.Get("timeout"))
+			jobs := gitlabJobs(d.root)
+			extended := map[string]bool{}
+			for _, j := range jobs {
+				for _, base := range words(j.Value.Get("extends"), ",") {
+					extended[base] = extended[base] || !strings.HasPrefix(j.Key, ".")
 				}
+			}
+			for _, j := range jobs {
+				if strings.HasPrefix(j.Key, ".") && extended[j.Key] {
+					continue // read with the jobs that extend it
+				}
+				retry, timeout := gitlabInherited(d.root, j, "retry"), gitlabInherited(d.root, j, "timeout")
+				if retry == nil {
+					continue
+				}
+				at := retry.KeyPos
+				if j.Value.Entry("retry") == nil {
+					at = j.KeyPos
+				}
+				var limit *tree.Node
+				if timeout != nil {
+					limit = timeout.Value
+				}
+				in.gitlabRetry(in.hop("gitlab-ci", j.Key, at), retry.Value, limit)
 			}
 			in.file.Reason = "jobs without a retry keyword"
 		}
@@ -42,7 +62,7 @@ func gitlabJobs(root *tree.Node) []tree.Entry {
 		script := e.Value.Get("script")
 		isJob := script.Is(tree.Seq) || script.Is(tree.Scalar) || e.Value.Get("trigger") != nil && e.Value.Get("stage") != nil
 		jobs = jobs || isJob
-		if isJob || e.Key == "default" && e.Value.Is(tree.Map) || strings.HasPrefix(e.Key, ".") && e.Value.Get("retry") != nil {
+		if isJob || e.Key == "default" && e.Value.Is(tree.Map) || strings.HasPrefix(e.Key, ".") && (e.Value.Get("retry") != nil || e.Value.Get("extends") != nil) {
 			out = append(out, e)
 		}
 	}
@@ -50,6 +70,28 @@ func gitlabJobs(root *tree.Node) []tree.Entry {
 		return nil
 	}
 	return out
+}
+
+// gitlabInherited gives the keyword of a job, or that of what it extends; of several the
+// last one wins.
+func gitlabInherited(root *tree.Node, job tree.Entry, key string) *tree.Entry {
+	for range 11 { // GitLab follows eleven levels
+		if e := job.Value.Entry(key); e != nil {
+			return e
+		}
+		bases := words(job.Value.Get("extends"), ",")
+		next := -1
+		for i := len(bases) - 1; i >= 0 && next < 0; i-- {
+			if e := root.Entry(bases[i]); e != nil && (i == 0 || e.Value.Entry(key) != nil || e.Value.Get("extends") != nil) {
+				next = i
+				job = *e
+			}
+		}
+		if next < 0 {
+			return nil
+		}
+	}
+	return nil
 }
 
 var gitlabTime = regexp.MustCompile(`([0-9]+)\s*(weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)`)

@@ -97,6 +97,8 @@ func (c *cfn) read() {
 		default:
 			if p.Get("RetryPolicy", "MaxRetryAttempts") != nil || p.Get("RetryPolicy", "MaxEventAgeInSeconds") != nil {
 				c.subscriber(e.Key, p)
+			} else if typ != "AWS::SQS::Queue" && typ != "AWS::Lambda::Function" {
+				c.in.unknownSetting(p, "a retry setting of "+typ+", which no reader knows")
 			}
 		}
 	}

@@ -88,7 +88,7 @@ func (in *input) emissary(d *doc, global, globalTimeout *tree.Node) {
 		if on != nil {
 			at = on.At()
 		}
-		in.badCondition(h, at, on.Str())
+		in.fact("unknown-condition", at, h, "%q is not a retry condition of a Mapping", on.Str()).Value = on.Str()
 		in.refuse(h, at, "retry_on takes exactly one of %v, found %q", emissaryOn, on.Str())
 	}
 	h.Waits = envoyBackoff(envoyBase, 0)

@@ -74,13 +74,15 @@ type input struct {
 	text []tree.Line   // of text formats
 	syn  syntax
 
-	scope     string  // what a bad value takes down beyond its own object, such as "the producer does not start"
-	named     bool    // asked for by name: the cheap look does not decide
-	under     []layer // the settings below those of the file, when it is one of a profile
-	underHops []*Hop  // what they read as
-	layered   []layer // the documents of settings with their profiles, once they were asked for
-	profiles  [][]string
-	known     bool // a reader claims something in it, or it holds an object that never retries
+	scope        string  // what a bad value takes down beyond its own object, such as "the producer does not start"
+	named        bool    // asked for by name: the cheap look does not decide
+	under        []layer // the settings below those of the file, when it is one of a profile
+	underHops    []*Hop  // what they read as
+	layered      []layer // the documents of settings with their profiles, once they were asked for
+	profiles     [][]string
+	combinations []reading // of profiles, under which the settings are read
+	settled      string    // why nothing is read, when a reader knows better than that no reader does
+	known        bool      // a reader claims something in it, or it holds an object that never retries
 }
 
 // hop adds a hop.

@@ -3,6 +3,7 @@ package retryconfig
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -44,14 +45,16 @@ func checkFile(t *testing.T, f *File) {
 
 // FuzzParse feeds arbitrary bytes, from the corpus and every sample, to all readers.
 func FuzzParse(f *testing.F) {
-	_ = filepath.WalkDir("testdata/corpus", func(p string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), "huge") || e.Name() == "EXPECTED.json" {
+	for _, dir := range []string{"testdata/corpus", "testdata/readings"} {
+		_ = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), "huge") || strings.EqualFold(strings.TrimSuffix(e.Name(), path.Ext(e.Name())), "expected") {
+				return err
+			}
+			src, err := os.ReadFile(p)
+			f.Add(e.Name(), src)
 			return err
-		}
-		src, err := os.ReadFile(p)
-		f.Add(e.Name(), src)
-		return err
-	})
+		})
+	}
 	for _, r := range readers {
 		for _, s := range r.Samples {
 			f.Add(s.Name, []byte(s.With("3")))
@@ -61,6 +64,31 @@ func FuzzParse(f *testing.F) {
 		file := Parse(name, src)
 		checkFile(t, file)
 		file.Grouped()
+	})
+}
+
+// FuzzFolder feeds two files of one folder to the step that completes one by the other.
+func FuzzFolder(f *testing.F) {
+	spring := [][2]string{
+		{"resilience4j.retry.instances.a: {maxAttempts: 3, waitDuration: 1s}", "resilience4j.retry.instances.a: {maxAttempts: 5}"},
+		{"spring.profiles.active: prod\n---\nspring.config.activate.on-profile: prod & !eu\nresilience4j.retry.instances.a.maxAttempts: 3", "spring.cloud.gateway.routes:\n- {id: a, filters: [Retry=3]}"},
+	}
+	for _, s := range spring {
+		f.Add(true, []byte(s[0]), []byte(s[1]))
+	}
+	f.Add(false, []byte(linkRoute), []byte(linkRule))
+	f.Add(false, []byte(linkRoute), []byte(linkMesh))
+	f.Add(false, []byte(linkMesh), []byte(linkRoute+"---\n"+linkRule))
+	f.Fuzz(func(t *testing.T, settings bool, a, b []byte) {
+		names := [2]string{"d/vs.yaml", "d/other.yaml"}
+		if settings {
+			names = [2]string{"d/application.yml", "d/application-prod.yml"}
+		}
+		files := []*File{Parse(names[0], a), Parse(names[1], b)}
+		link(files)
+		for _, file := range files {
+			checkFile(t, file)
+		}
 	})
 }
 

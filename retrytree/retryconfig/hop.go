@@ -160,7 +160,7 @@ func (h *Hop) finish() {
 		return
 	}
 	if h.countOpen {
-		h.Attempts, h.Unbounded, h.Written, h.Default = nil, false, h.Undecided, false
+		h.Attempts, h.Unbounded, h.Written, h.Default, h.Hidden = nil, false, h.Undecided, false, nil
 		h.Slow, h.SlowLow, h.SlowHigh, h.Worst, h.WorstLow, h.WorstHigh = nil, nil, nil, nil, nil, nil
 	}
 	if h.Undecided != "" && h.PerTry == nil {

@@ -31,7 +31,7 @@ spec:
 `}},
 	claims: func(d *doc) bool {
 		return d.group == istioGroup || d.is("install.istio.io", "IstioOperator") || d.root.Get("meshConfig").Is(tree.Map) ||
-			d.root.Get("defaultHttpRetryPolicy").Is(tree.Map) || isMeshMap(d)
+			d.root.Get("defaultHttpRetryPolicy").Is(tree.Map) || d.root.Get("defaultInboundHttpRetryPolicy").Is(tree.Map) || isMeshMap(d)
 	},
 	read: readIstio,
 }
@@ -43,12 +43,14 @@ func readIstio(in *input, own []*doc) {
 	objects := &istioObjects{rules: map[string]*hostRule{}}
 	in.file.istio = objects
 	for _, d := range own {
-		if p := in.istioMeshPolicy(d); p != nil {
+		if p := in.istioMesh(d); p != nil {
 			objects.mesh = p
-			in.istioMeshHop(p)
 		}
-		if d.kind == "DestinationRule" {
+		switch d.kind {
+		case "DestinationRule":
 			in.destinationRule(d, objects.rules)
+		case "EnvoyFilter":
+			in.envoyFilter(d)
 		}
 	}
 	for _, d := range own {

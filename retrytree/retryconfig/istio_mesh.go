@@ -25,14 +25,24 @@ type hostRule struct {
 	eject  bool // outlierDetection
 }
 
-// istioMeshPolicy finds the default retry policy of a mesh configuration: in an
-// IstioOperator, in the values of a chart, in the ConfigMap of the mesh, or by itself.
-func (in *input) istioMeshPolicy(d *doc) *tree.Node {
-	for _, mc := range []*tree.Node{d.root.Get("spec", "meshConfig"), d.root.Get("meshConfig"), d.root} {
+// istioMesh reads the default retry policies of a mesh configuration as hops and gives
+// that of outbound routes. The configuration stands in an IstioOperator, in the values of
+// a chart, in the ConfigMap of the mesh, or by itself.
+func (in *input) istioMesh(d *doc) *tree.Node {
+	for _, mc := range []*tree.Node{d.root.Get("spec", "meshConfig"), d.root.Get("meshConfig"), in.meshOfMap(d), d.root} {
+		if p := mc.Get("defaultInboundHttpRetryPolicy"); p.Is(tree.Map) {
+			in.istioPolicy(in.hop("istio.MeshConfig", "mesh default inbound", p.At()), p, nil)
+		}
 		if p := mc.Get("defaultHttpRetryPolicy"); p.Is(tree.Map) {
+			in.istioPolicy(in.hop("istio.MeshConfig", "mesh default", p.At()), p, nil)
 			return p
 		}
 	}
+	return nil
+}
+
+// meshOfMap reads the text in the ConfigMap of the mesh.
+func (in *input) meshOfMap(d *doc) *tree.Node {
 	if !isMeshMap(d) {
 		return nil
 	}
@@ -42,29 +52,42 @@ func (in *input) istioMeshPolicy(d *doc) *tree.Node {
 		in.fact("unmodelled-mechanism", text.At(), nil, "the mesh configuration in this ConfigMap cannot be read: %v", err)
 		return nil
 	}
-	for _, r := range roots {
-		if p := r.Get("defaultHttpRetryPolicy"); p.Is(tree.Map) {
-			p.Walk(func(_ []string, n *tree.Node) bool {
-				n.Pos = tree.Pos{Line: text.Pos.Line + n.Pos.Line, Col: 1}
-				for i := range n.Entries {
-					n.Entries[i].KeyPos = tree.Pos{Line: text.Pos.Line + n.Entries[i].KeyPos.Line, Col: 1}
-				}
-				return true
-			})
-			return p
-		}
+	if len(roots) == 0 {
+		return nil
 	}
-	return nil
+	place := in.placeOf(text, text.Str())
+	moved := func(p tree.Pos) tree.Pos {
+		p.Line, p.Col = place(p.Line, p.Col)
+		return p
+	}
+	roots[0].Walk(func(_ []string, n *tree.Node) bool {
+		n.Pos = moved(n.Pos)
+		for i := range n.Entries {
+			n.Entries[i].KeyPos = moved(n.Entries[i].KeyPos)
+		}
+		return true
+	})
+	return roots[0]
 }
 
 // isMeshMap sees the ConfigMap that holds the mesh configuration.
 func isMeshMap(d *doc) bool {
-	return d.kind == "ConfigMap" && d.version == "v1" && d.group == "" && strings.Contains(d.root.Get("data", "mesh").Str(), "defaultHttpRetryPolicy")
+	return d.kind == "ConfigMap" && d.version == "v1" && d.group == "" && strings.Contains(d.root.Get("data", "mesh").Str(), "HttpRetryPolicy")
 }
 
-// istioMeshHop reads the default of the mesh as a hop of its own.
-func (in *input) istioMeshHop(p *tree.Node) {
-	in.istioPolicy(in.hop("istio.MeshConfig", "mesh default", p.At()), p, nil)
+// envoyFilter reports a filter that patches retries: what it makes of the routes of Istio
+// is not known from the file.
+func (in *input) envoyFilter(d *doc) {
+	found := false
+	d.root.Get("spec", "configPatches").Walk(func(_ []string, n *tree.Node) bool {
+		for _, e := range n.Map() {
+			if !found && retryWord.MatchString(e.Key) {
+				found = true
+				in.fact("unmodelled-mechanism", e.KeyPos, nil, "EnvoyFilter %s patches %s: the routes it matches are not known, and what they read as may not be what runs", d.id(), e.Key)
+			}
+		}
+		return !found
+	})
 }
 
 // destinationRule reads what bounds the retries of a host.

@@ -61,7 +61,11 @@ func (in *input) job(d *doc) {
 	}
 	h.EndedOutside, h.TimeoutRetried = true, Yes
 	h.Waits = Backoff{Growth: Exponential, Base: 10 * time.Second, Factor: 2, Max: 6 * time.Minute, Source: "10s doubling to 6 min"}
-	if spec.Get("template", "spec", "restartPolicy").Str() == "OnFailure" {
+	pod := spec.Get("template", "spec")
+	if s := in.count(h, "template.spec.activeDeadlineSeconds", pod.Get("activeDeadlineSeconds"), counts); s != nil && *s > 0 && pod.Get("restartPolicy").Str() == "Never" {
+		h.perTry(dp(time.Duration(*s) * time.Second)) // every attempt is a pod
+	}
+	if pod.Get("restartPolicy").Str() == "OnFailure" {
 		h.note("restarts of the container by the kubelet count toward the limit")
 	}
 	if schedule != nil {

@@ -20,7 +20,7 @@ retries=@N@
 `}},
 	whole: func(in *input) bool {
 		for _, d := range in.propDocs() {
-			if isKafka(d) {
+			if isKafka(d) || isKafkaConsumer(d) {
 				return true
 			}
 		}
@@ -30,6 +30,8 @@ retries=@N@
 		in.eachReading(func(d props) {
 			if isKafka(d) {
 				in.kafkaProducer(d, "producer", d.at())
+			} else {
+				in.settled = "a Kafka consumer: it has no count of attempts, a record comes again until its offset is committed"
 			}
 		})
 	},
@@ -49,6 +51,12 @@ func isKafka(d props) bool {
 	}
 	producer := d.get("retries") != nil || d.get("acks") != nil || d.get("key.serializer") != nil || d.get("enable.idempotence") != nil
 	return marks >= 1 && producer && d.get("group.id") == nil
+}
+
+// isKafkaConsumer sees the settings of a consumer, whose retry words are about single
+// requests to the broker.
+func isKafkaConsumer(d props) bool {
+	return d.get("group.id") != nil && (d.get("bootstrap.servers") != nil || d.get("key.deserializer") != nil)
 }
 
 // kafkaProducer reads one producer; keys are those of the Kafka client.

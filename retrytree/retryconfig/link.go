@@ -16,15 +16,14 @@ import (
 func link(files []*File) {
 	folders := map[string][]*File{}
 	for _, f := range files {
-		if f.istio != nil || f.settings != nil {
-			dir := path.Dir(filepath.ToSlash(f.Path))
-			folders[dir] = append(folders[dir], f)
+		if f.settings != nil {
+			folders[folder(f.Path)] = append(folders[folder(f.Path)], f)
 		}
 	}
 	for _, near := range folders {
 		linkSettings(near)
 	}
-	linkIstio(files, folders)
+	linkIstio(files)
 	for _, f := range files {
 		f.istio, f.settings = nil, nil
 	}
@@ -102,65 +101,67 @@ func below(under, over string) bool {
 	return r1 > 0 && s1 == s2 && r1 < r2 && (p1 == "" || p1 == p2)
 }
 
-// linkIstio applies mesh configurations and DestinationRules.
-func linkIstio(files []*File, folders map[string][]*File) {
-	var meshes []*File
-	rules := map[string][]*hostRule{}
+// istioIndex finds mesh configurations and DestinationRules by folder and host.
+type istioIndex struct {
+	meshes []*File
+	meshOf map[string][]*File // by folder
+	rules  map[string][]*hostRule
+	ruleOf map[string][]*hostRule // by folder and host
+}
+
+func indexIstio(files []*File) istioIndex {
+	x := istioIndex{meshOf: map[string][]*File{}, rules: map[string][]*hostRule{}, ruleOf: map[string][]*hostRule{}}
 	for _, f := range files {
 		if f.istio == nil {
 			continue
 		}
 		if f.istio.mesh != nil {
-			meshes = append(meshes, f)
+			x.meshes = append(x.meshes, f)
+			x.meshOf[folder(f.Path)] = append(x.meshOf[folder(f.Path)], f)
 		}
 		for host, r := range f.istio.rules {
-			rules[host] = append(rules[host], r)
+			x.rules[host] = append(x.rules[host], r)
+			x.ruleOf[folder(f.Path)+"\x00"+host] = append(x.ruleOf[folder(f.Path)+"\x00"+host], r)
 		}
 	}
-	if len(meshes) == 0 && len(rules) == 0 {
-		return
-	}
-	for _, near := range folders {
-		for _, f := range near {
-			if f.istio == nil {
-				continue
-			}
-			in := &input{file: f}
-			for _, h := range slices.Clone(f.Hops) {
-				if h.Kind == "istio.VirtualService" {
-					in.linkMesh(h, meshes)
-					in.linkRules(h, rules)
-				}
-			}
-			f.sortFacts()
-		}
-	}
+	return x
 }
 
-func sameFolder(a, b string) bool {
-	return path.Dir(filepath.ToSlash(a)) == path.Dir(filepath.ToSlash(b))
+func folder(name string) string { return path.Dir(filepath.ToSlash(name)) }
+
+// linkIstio applies mesh configurations and DestinationRules.
+func linkIstio(files []*File) {
+	x := indexIstio(files)
+	if len(x.meshes) == 0 && len(x.rules) == 0 {
+		return
+	}
+	for _, f := range files {
+		if f.istio == nil {
+			continue
+		}
+		in := &input{file: f}
+		for _, h := range f.Hops {
+			if h.Kind == "istio.VirtualService" {
+				in.linkMesh(h, x)
+				in.linkRules(h, x)
+			}
+		}
+		f.sortFacts()
+	}
 }
 
 // linkMesh reads a route without a retries block by the mesh configuration of its folder.
-func (in *input) linkMesh(h *Hop, meshes []*File) {
+func (in *input) linkMesh(h *Hop, x istioIndex) {
 	if !h.meshDefault || in.file.istio.mesh != nil {
 		return
 	}
-	var near, far []*File
-	for _, m := range meshes {
-		if sameFolder(m.Path, h.File) {
-			near = append(near, m)
-		} else {
-			far = append(far, m)
-		}
-	}
-	switch {
+	switch near := x.meshOf[folder(h.File)]; {
 	case len(near) == 1:
 		in.meshAgain(h, near[0])
 	case len(near) > 1:
 		h.note("%d mesh configurations in this folder set a default retry policy: none is taken into account", len(near))
-	case len(far) > 0:
-		h.note("the mesh configuration in %s sets a default retry policy: another folder, so that it is not taken into account", far[0].Path)
+	case len(x.meshes) > 0:
+		h.note("the mesh configuration in %s sets a default retry policy: another folder, so that it is not taken into account", x.meshes[0].Path)
 	}
 }
 
@@ -194,26 +195,19 @@ func (in *input) meshAgain(h *Hop, mesh *File) {
 }
 
 // linkRules applies the one DestinationRule of the folder for the host of a route.
-func (in *input) linkRules(h *Hop, rules map[string][]*hostRule) {
+func (in *input) linkRules(h *Hop, x istioIndex) {
 	for _, host := range h.To {
 		if in.file.istio.rules[host] != nil {
 			continue // applied when the file was read
 		}
-		var near, far []*hostRule
-		for _, r := range rules[host] {
-			if sameFolder(r.file, h.File) {
-				near = append(near, r)
-			} else {
-				far = append(far, r)
-			}
-		}
-		switch {
+		all := x.rules[host]
+		switch near := x.ruleOf[folder(h.File)+"\x00"+host]; {
 		case len(near) == 1:
 			in.applyRule(h, near[0])
 		case len(near) > 1:
 			h.note("%d DestinationRules in this folder name %s: none is taken into account", len(near), host)
-		case len(far) > 0 && h.Retries():
-			h.note("DestinationRule %s in %s names %s: another folder, so that it is not taken into account", far[0].name, far[0].file, host)
+		case len(all) > 0 && h.Retries():
+			h.note("DestinationRule %s in %s names %s: another folder, so that it is not taken into account", all[0].name, all[0].file, host)
 		}
 	}
 }

@@ -27,8 +27,12 @@ type reading struct {
 	active map[string]bool
 }
 
-// maxReadings bounds the combinations of profiles that are read of one file.
-const maxReadings = 16
+// Bounds of the combinations of profiles that are read of one file: their number, and the
+// settings that are read in all of them together.
+const (
+	maxReadings = 16
+	maxSettings = 1_000_000
+)
 
 // eachReading calls read with the settings that are in force: those of all documents
 // that hold without a further profile, laid over each other in order, and then those
@@ -38,9 +42,11 @@ const maxReadings = 16
 // Files; Quarkus configuration reference, Profiles.
 func (in *input) eachReading(read func(d props)) {
 	layers, more := in.layers()
-	readings := in.readings(layers, more)
+	if in.combinations == nil {
+		in.combinations = in.readings(layers, more)
+	}
 	var first []*Hop
-	for i, r := range readings {
+	for i, r := range in.combinations {
 		set := overlay(layers, r.active)
 		hops, facts := len(in.file.Hops), len(in.file.Facts)
 		if len(set) > 0 {
@@ -145,6 +151,11 @@ func (in *input) readings(layers []layer, more [][]string) []reading {
 		base["default"] = true
 	}
 	out := []reading{{active: base}}
+	settings := 0
+	for _, l := range layers {
+		settings += len(l.set)
+	}
+	most := max(1, min(maxReadings, maxSettings/max(settings, 1)))
 	for _, names := range more {
 		if len(names) == 0 {
 			continue
@@ -158,8 +169,8 @@ func (in *input) readings(layers []layer, more [][]string) []reading {
 		}
 		switch {
 		case slices.ContainsFunc(out, func(o reading) bool { return o.label == r.label }):
-		case len(out) == maxReadings:
-			in.fact("unmodelled-mechanism", tree.Pos{Line: 1, Col: 1}, nil, "more than %d combinations of profiles: the others are not read", maxReadings)
+		case len(out) == most:
+			in.fact("unmodelled-mechanism", tree.Pos{Line: 1, Col: 1}, nil, "more than %d combinations of profiles: the others are not read", most)
 			return out
 		default:
 			out = append(out, r)
@@ -186,40 +197,44 @@ func switchOn(active map[string]bool, layers []layer, profile string) {
 // overlay lays the documents that hold over each other. A list replaces a list as a
 // whole, as it does in Spring.
 func overlay(layers []layer, active map[string]bool) props {
-	var out props
+	var holding []int
 	for i, l := range layers {
-		if l.when != nil && !l.when(active) {
-			continue
-		}
-		if len(out) > 0 {
-			out = withoutLists(out, l.set)
-		}
-		for _, x := range l.set {
-			out = append(out, tree.Prop{Path: x.Path, Value: x.Value, Doc: i})
+		if l.when == nil || l.when(active) {
+			holding = append(holding, i)
 		}
 	}
-	return out
+	if len(holding) == 1 {
+		return layers[holding[0]].set
+	}
+	later := map[string]bool{} // lists and values of later documents
+	parts := make([]props, len(holding))
+	for k := len(holding) - 1; k >= 0; k-- {
+		set := layers[holding[k]].set
+		for _, x := range set {
+			if !hidden(x.Path, later) {
+				parts[k] = append(parts[k], tree.Prop{Path: x.Path, Value: x.Value, Doc: holding[k]})
+			}
+		}
+		for _, x := range set {
+			for i, seg := range x.Path {
+				if isIndex(seg) {
+					later[canonPath(x.Path[:i])] = true
+				}
+			}
+			later[canonPath(x.Path)] = true // a text with commas is a list, too
+		}
+	}
+	return slices.Concat(parts...)
 }
 
-// withoutLists drops the settings below lists that over writes again.
-func withoutLists(under, over props) props {
-	lists := map[string]bool{}
-	for _, x := range over {
-		for i, seg := range x.Path {
-			if isIndex(seg) {
-				lists[canonPath(x.Path[:i])] = true
-			}
+// hidden reports whether later documents write the setting again, or the list it is in.
+func hidden(path []string, later map[string]bool) bool {
+	for i, seg := range path {
+		if isIndex(seg) && later[canonPath(path[:i])] {
+			return true
 		}
-		lists[canonPath(x.Path)] = true // a text with commas is a list, too
 	}
-	return slices.DeleteFunc(slices.Clone(under), func(x tree.Prop) bool {
-		for i, seg := range x.Path {
-			if isIndex(seg) && lists[canonPath(x.Path[:i])] {
-				return true
-			}
-		}
-		return len(x.Path) > 0 && lists[canonPath(x.Path)]
-	})
+	return later[canonPath(path)]
 }
 
 func isIndex(segment string) bool { return strings.Trim(segment, "0123456789") == "" && segment != "" }

@@ -1,6 +1,7 @@
 package retryconfig
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/relplan/relplan/retrytree/retryconfig/internal/tree"
@@ -136,6 +137,32 @@ func (in *input) propDocs() []props {
 		out = append(out, props(f))
 	}
 	return out
+}
+
+// readProps are prefixes of settings whose retries some reader takes, or that only look
+// like retries; * is any name.
+var readProps = [][]string{{"resilience4j"}, {"spring", "cloud", "gateway"}, {"spring", "kafka"}, {"spring", "rabbitmq"}, {"spring", "cloud", "stream"},
+	{"spring", "cloud", "loadbalancer"}, {"ribbon"}, {"*", "ribbon"}, {"kafka"}, {"logging"}}
+
+// unknownProps reports the first retry setting of a Spring file that no reader takes,
+// where another one was read.
+func (in *input) unknownProps() {
+	if len(in.layered) == 0 {
+		return
+	}
+	for _, l := range in.layered {
+		if isKafka(l.set) {
+			continue
+		}
+		for _, x := range l.set {
+			key := x.Key()
+			if _, _, mp := mpKey(x); mp || !retryWord.MatchString(key) || slices.ContainsFunc(readProps, func(p []string) bool { return hasPrefix(x.Path, p...) }) || x.Value.At().Line == 0 {
+				continue
+			}
+			in.fact("unmodelled-mechanism", x.Value.At(), nil, "%q is a retry setting that no reader knows: state its values, or report the product", key)
+			return
+		}
+	}
 }
 
 // anyProp reports a setting below one of the dotted prefixes in any document.

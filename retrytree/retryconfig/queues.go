@@ -2,6 +2,7 @@ package retryconfig
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ var rabbitReader = &Reader{
  "x-queue-type": "quorum"}}]}
 `}},
 	claims: func(d *doc) bool {
-		if d.is("rabbitmq.com", "Queue") {
+		if d.is("rabbitmq.com", "Queue", "Policy") {
 			return true
 		}
 		q := d.root.Get("queues")
@@ -28,10 +29,14 @@ var rabbitReader = &Reader{
 	},
 	read: func(in *input, own []*doc) {
 		for _, d := range own {
+			if d.kind == "Policy" {
+				in.rabbitPolicyAlone(d.id(), d.root.Get("spec"), own)
+				continue
+			}
 			if d.kind == "Queue" {
 				spec := d.root.Get("spec")
 				if spec.Get("type").Str() == "quorum" {
-					in.rabbitQueue(in.hop("rabbitmq.Queue", d.id(), spec.At()), spec.Get("arguments"), nil, spec.Get("deliveryLimit"))
+					in.rabbitQueue(in.hop("rabbitmq.Queue", d.id(), spec.At()), spec.Get("arguments"), rabbitCRPolicy(own, spec), spec.Get("deliveryLimit"), "")
 				}
 				continue
 			}
@@ -40,7 +45,7 @@ var rabbitReader = &Reader{
 				if args.Get("x-queue-type").Str() != "quorum" && args.Get("x-delivery-limit") == nil {
 					continue
 				}
-				in.rabbitQueue(in.hop("rabbitmq.queue", q.Get("name").Str(), q.At()), args, rabbitPolicy(d.root, q), nil)
+				in.rabbitQueue(in.hop("rabbitmq.queue", q.Get("name").Str(), q.At()), args, rabbitPolicy(d.root, q), nil, d.root.First("rabbitmq_version", "rabbit_version").Str())
 			}
 			in.file.Reason = "no quorum queue: classic queues deliver again without a limit"
 		}
@@ -57,7 +62,7 @@ func rabbitPolicy(root, q *tree.Node) *tree.Node {
 		if err != nil || !re.MatchString(q.Get("name").Str()) || p.Get("vhost").Str() != q.Get("vhost").Str() {
 			continue
 		}
-		switch p.Get("apply-to").Str() {
+		switch p.First("apply-to", "applyTo").Str() {
 		case "", "all", "queues", "quorum_queues":
 		default:
 			continue
@@ -70,7 +75,32 @@ func rabbitPolicy(root, q *tree.Node) *tree.Node {
 	return best
 }
 
-func (in *input) rabbitQueue(h *Hop, args, policy, field *tree.Node) {
+// rabbitCRPolicy gives the definition of the Policy object in force for a Queue object.
+func rabbitCRPolicy(own []*doc, queue *tree.Node) *tree.Node {
+	root := &tree.Node{Kind: tree.Map, Entries: []tree.Entry{{Key: "policies", Value: &tree.Node{Kind: tree.Seq}}}}
+	for _, d := range own {
+		if d.kind == "Policy" && d.root.Get("spec", "rabbitmqClusterReference", "name").Str() == queue.Get("rabbitmqClusterReference", "name").Str() {
+			root.Entries[0].Value.Items = append(root.Entries[0].Value.Items, d.root.Get("spec"))
+		}
+	}
+	return rabbitPolicy(root, queue)
+}
+
+// rabbitPolicyAlone reads the limit of a Policy object whose queues are not in the file.
+func (in *input) rabbitPolicyAlone(name string, spec *tree.Node, own []*doc) {
+	limit := spec.Get("definition", "delivery-limit")
+	re, err := regexp.Compile(spec.Get("pattern").Str())
+	if limit == nil || err != nil || slices.ContainsFunc(own, func(d *doc) bool { return d.kind == "Queue" && re.MatchString(d.root.Get("spec", "name").Str()) }) {
+		return
+	}
+	h := in.hop("rabbitmq.Policy", name, limit.At())
+	in.rabbitQueue(h, nil, spec.Get("definition"), nil, "")
+	h.note("of every quorum queue whose name matches %s", spec.Get("pattern").Str())
+}
+
+// rabbitQueue reads one queue; version is that of the broker that wrote the file, "" when
+// it is not known.
+func (in *input) rabbitQueue(h *Hop, args, policy, field *tree.Node, version string) {
 	h.Class, h.OverallKnown, h.EndedOutside, h.MayHaveRun, h.TimeoutRetried = Queue, true, true, Yes, Yes
 	any := number{Min: -1 << 31, Max: 1 << 31, Floats: true}
 	node := args.Get("x-delivery-limit")
@@ -90,7 +120,10 @@ func (in *input) rabbitQueue(h *Hop, args, policy, field *tree.Node) {
 	if node != nil {
 		h.Line, h.Column = node.Pos.Line, node.Pos.Col
 	}
-	switch {
+	major, _, known := strings.Cut(version, ".")
+	switch n, err := strconv.Atoi(major); {
+	case limit == nil && h.Refused == "" && known && err == nil && n < 4:
+		h.Unbounded, h.Default, h.Written = true, true, "delivery-limit absent: no limit before RabbitMQ 4.0"
 	case limit == nil && h.Refused == "":
 		h.retries("delivery-limit", nil, 20)
 		h.Default = true

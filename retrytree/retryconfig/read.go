@@ -293,7 +293,11 @@ func (in *input) dispatch() {
 func (in *input) unclaimed() {
 	f := in.file
 	if in.under != nil {
-		return // the words that no reader knows stand below, too, or were seen there
+		return // the words that no reader knows were seen in the file below
+	}
+	if in.settled != "" && len(f.Hops) == 0 {
+		f.Reason = in.settled
+		return
 	}
 	if len(in.docs) == 0 && len(f.Hops) == 0 {
 		f.Reason = "no retry configuration of a known product"
@@ -303,7 +307,11 @@ func (in *input) unclaimed() {
 		}
 		return
 	}
+	in.unknownProps()
 	for _, d := range in.docs {
+		if d.kind == "ConfigMap" && !isMeshMap(d) {
+			in.embedded(d)
+		}
 		if d.claimed || quietKinds[d.kind] && d.version != "" {
 			in.known = true
 			continue
@@ -326,12 +334,17 @@ var quietKinds = map[string]bool{"ConfigMap": true, "Secret": true, "CustomResou
 
 // unclaimedDoc reports the first retry key of a document that nobody read.
 func (in *input) unclaimedDoc(d *doc) {
+	in.unknownSetting(d.root, "a retry setting that no reader knows")
+}
+
+// unknownSetting reports the first retry key below a node that no reader takes.
+func (in *input) unknownSetting(root *tree.Node, what string) {
 	found := false
-	d.root.Walk(func(path []string, n *tree.Node) bool {
+	root.Walk(func(path []string, n *tree.Node) bool {
 		for _, e := range n.Map() {
 			if !found && retryWord.MatchString(e.Key) && !strings.Contains(e.Key, " ") {
 				found = true
-				in.fact("unmodelled-mechanism", e.KeyPos, nil, "%q is a retry setting that no reader knows: state its values, or report the product", e.Key)
+				in.fact("unmodelled-mechanism", e.KeyPos, nil, "%q is %s: state its values, or report the product", e.Key, what)
 			}
 		}
 		return !found

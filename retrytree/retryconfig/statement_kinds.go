@@ -120,6 +120,8 @@ var statementKinds = map[string]statementKind{
 	"celery":             {key: "max_retries", absent: 4, noneForever: true, class: Queue, waits: constant(180 * second)},
 	"sidekiq":            {key: "retry", absent: 26, falseOff: true, class: Queue, waits: Backoff{Growth: Quartic, Base: 15 * second, Jitter: true}},
 	"asynq":              {key: "max_retry", absent: 26, class: Queue, waits: Backoff{Open: true, Jitter: true}},
+	"rq":                 {key: "max", absent: 1, class: Queue},
+	"dramatiq":           {key: "max_retries", absent: 21, noneForever: true, class: Queue, waits: spread(exponential(15*second, 2, 7*24*time.Hour), 0.5, 1)},
 	"bullmq":             {key: "attempts", total: true, absent: 1, class: Queue},
 	"temporal":           {key: "maximum_attempts", total: true, absent: -1, zero: forever, class: Job, waits: exponential(second, 2, 100*second)},
 	"cadence":            {key: "maximum_attempts", total: true, absent: 1, zero: forever, class: Job, waits: exponential(second, 2, 100*second)},

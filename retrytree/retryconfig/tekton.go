@@ -40,6 +40,9 @@ spec:
 				spec = spec.Get("pipelineSpec")
 			}
 			for _, list := range []string{"tasks", "finally"} {
+				if list == "finally" && d.kind == "PipelineRun" {
+					limit = tektonFinally(d.root.Get("spec", "timeouts"), limit)
+				}
 				for i, t := range spec.Get(list).List() {
 					name := t.Get("name").Str()
 					if name == "" {
@@ -54,6 +57,20 @@ spec:
 			}
 		}
 	},
+}
+
+// tektonFinally is what the finally tasks have: timeouts.finally, or what timeouts.tasks
+// leaves of timeouts.pipeline.
+func tektonFinally(timeouts, other *tree.Node) *tree.Node {
+	if f := timeouts.Get("finally"); f != nil {
+		return f
+	}
+	all, err1 := time.ParseDuration(timeouts.Get("pipeline").Str())
+	tasks, err2 := time.ParseDuration(timeouts.Get("tasks").Str())
+	if err1 != nil || err2 != nil || tasks >= all {
+		return other
+	}
+	return &tree.Node{Kind: tree.Scalar, Text: (all - tasks).String(), Pos: timeouts.At()}
 }
 
 func (in *input) tektonTask(h *Hop, t, limit *tree.Node, inPipeline bool) {

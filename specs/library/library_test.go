@@ -22,11 +22,14 @@ func TestEveryPatternIsAsExpected(t *testing.T) {
 			if s.About == "" {
 				t.Error("no about: the list of patterns has nothing to say")
 			}
-			v, err := s.Check(context.Background(), specs.CheckOptions{TimeLimit: time.Minute})
+			v, err := s.Check(context.Background(), specs.CheckOptions{TimeLimit: time.Minute, Timing: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, x := range v.Variants {
+				if took := time.Duration(x.Timing.ElapsedNS); took > 5*time.Second {
+					t.Errorf("variant %q takes %v: too long to wait for", x.Name(), took)
+				}
 				if x.AsExpected == nil {
 					t.Errorf("variant %q expects nothing", x.Name())
 				} else if !*x.AsExpected {
@@ -34,5 +37,26 @@ func TestEveryPatternIsAsExpected(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestGroups: every pattern answers one question of a reader.
+func TestGroups(t *testing.T) {
+	seen := map[string]string{}
+	for _, g := range library.Groups {
+		for _, name := range g.Patterns {
+			if seen[name] != "" {
+				t.Errorf("%s stands under %q and %q", name, seen[name], g.Question)
+			}
+			seen[name] = g.Question
+			if _, err := library.Source(name); err != nil {
+				t.Errorf("%q: %v", g.Question, err)
+			}
+		}
+	}
+	for _, name := range library.Names() {
+		if seen[name] == "" {
+			t.Errorf("%s stands under no question", name)
+		}
 	}
 }

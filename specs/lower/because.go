@@ -16,6 +16,12 @@ func (o *Outcome) because(h *History, raw *modelcheck.History, property int) []s
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	p, _ := o.promiseOf(property)
 	out = append(out, o.effectReasons(h, p)...)
+	out = append(out, numberReasons(h)...)
+	if where := o.placeOf(p); where != "" {
+		if words := oneAfterTheOther(h, func(name string) bool { return name == where }); words != "" {
+			out = append(out, words)
+		}
+	}
 	for i := range h.Steps {
 		s := &h.Steps[i]
 		switch {
@@ -23,23 +29,23 @@ func (o *Outcome) because(h *History, raw *modelcheck.History, property int) []s
 			o.crashReason(h, i, add)
 		case s.Fault == "stall" && s.Kind == "fault":
 			add("%s at step %d", s.Text, s.N)
-		case s.note.World != "" && s.note.Outcome.branch == ast.OnError:
-			add("step %d of %s failed (%s) and did nothing", s.N, s.Actor, s.note.World)
-		case s.note.Outcome != nil && s.note.Outcome.text == deadlockVictim:
-			add("%s was the victim of a deadlock at step %d: all of its transaction was rolled back", s.Actor, s.N)
-		case s.Fault != "" && s.note.World != "":
+		case s.Fault != "" && s.note.World.Lost():
 			add("%s did not hear the answer of step %d (%s)", s.Actor, s.N, s.note.World)
 		case s.note.What != Nothing && s.Fault != "":
 			add("%s at step %d", s.Text, s.N)
 		case s.note.What == LateRequest:
 			add("%s at step %d, after its caller had given up on it", s.Text, s.N)
 		}
+		o.stepReasons(h, i, add)
 		o.readReason(h, i, add)
 		o.skipReason(h, i, add)
 		o.staleReason(h, i, add)
 		if s.Waited != "" {
 			add("%s %s before step %d", s.Actor, s.Waited, s.N)
 		}
+	}
+	if len(out) == 0 {
+		out = o.plainReasons(h, p)
 	}
 	if h.Sealed > 0 && p != nil && p.Class() == ast.Liveness {
 		add("from step %d on nothing that can still happen changes that", h.Sealed)
@@ -61,15 +67,29 @@ func (o *Outcome) effectReasons(h *History, p *ast.Promise) []string {
 	if p == nil {
 		return nil
 	}
-	var e *ast.Effect
 	switch b := p.Body.(type) {
 	case ast.AtMostOnce:
-		e = b.Effect
+		return effectHappened(h, b.Effect, false)
 	case ast.ExactlyOnce:
-		e = b.Effect
-	default:
-		return nil
+		return effectHappened(h, b.Effect, false)
+	case ast.Check:
+		var out []string
+		seen := map[*ast.Effect]bool{}
+		ast.Walk(b.Expr, func(c ast.Expr) bool {
+			if x, ok := c.(*ast.CountEffect); ok && !seen[x.Effect] {
+				seen[x.Effect] = true
+				out = append(out, effectHappened(h, x.Effect, x.Operation == nil)...)
+			}
+			return true
+		})
+		return out
 	}
+	return nil
+}
+
+// effectHappened says where an effect happened more than once: for one
+// operation or, with all, for any.
+func effectHappened(h *History, e *ast.Effect, all bool) []string {
 	at := map[string][]string{}
 	var ops []string
 	for i := range h.Steps {
@@ -78,7 +98,10 @@ func (o *Outcome) effectReasons(h *History, p *ast.Promise) []string {
 			if c.Where != e.Name {
 				continue
 			}
-			op := operationIn(c.What)
+			op, of := operationIn(c.What), ""
+			if all {
+				of, op = " for "+op, ""
+			}
 			if at[op] == nil {
 				ops = append(ops, op)
 			}
@@ -86,13 +109,17 @@ func (o *Outcome) effectReasons(h *History, p *ast.Promise) []string {
 			if who == "" {
 				who = "a late request"
 			}
-			at[op] = append(at[op], fmt.Sprintf("at step %d by %s", s.N, who))
+			at[op] = append(at[op], fmt.Sprintf("at step %d by %s%s", s.N, who, of))
 		}
 	}
 	var out []string
 	for _, op := range ops {
 		if len(at[op]) > 1 {
-			out = append(out, fmt.Sprintf("%s happened %d times for %s: %s", e.Name, len(at[op]), op, joinAnd(at[op])))
+			whose := ""
+			if op != "" {
+				whose = " for " + op
+			}
+			out = append(out, fmt.Sprintf("%s happened %d times%s: %s", e.Name, len(at[op]), whose, joinAnd(at[op])))
 		}
 	}
 	return out
@@ -144,10 +171,6 @@ func (o *Outcome) crashReason(h *History, i int, add func(string, ...any)) {
 	}
 	for j := i - 1; j >= 0; j-- {
 		if h.Steps[j].Actor == s.Actor {
-			if next == "" {
-				add("%s crashed at step %d, between two runs: what it had only in memory is gone", s.Actor, s.N)
-				return
-			}
 			add("%s crashed at step %d: after step %d, before it %s", s.Actor, s.N, h.Steps[j].N, next)
 			return
 		}
@@ -155,11 +178,16 @@ func (o *Outcome) crashReason(h *History, i int, add func(string, ...any)) {
 	add("%s crashed at step %d", s.Actor, s.N)
 }
 
-// readReason: a worker found nothing because another one had not written yet.
+// readReason: a worker found nothing, or nothing to work on, because another one
+// had not written yet.
 func (o *Outcome) readReason(h *History, i int, add func(string, ...any)) {
 	s := &h.Steps[i]
-	if s.note.Outcome == nil || s.note.Outcome.text != "finds nothing" {
+	if s.note.Outcome == nil || s.note.Outcome.why != NoneMatches || s.note.World.Lost() {
 		return
+	}
+	what := "read nothing"
+	if v := s.note.Step.Verb; v != ast.VerbSelect && v != ast.VerbGet {
+		what = "found nothing to " + v.String()
 	}
 	where := s.note.Step.Subject
 	for j := i + 1; j < len(h.Steps); j++ {
@@ -169,7 +197,7 @@ func (o *Outcome) readReason(h *History, i int, add func(string, ...any)) {
 		}
 		for _, c := range w.Changed {
 			if c.Where == where {
-				add("%s read nothing at step %d because %s had not yet written (step %d)", s.Actor, s.N, w.Actor, w.N)
+				add("%s %s at step %d because %s had not yet written (step %d)", s.Actor, what, s.N, w.Actor, w.N)
 				return
 			}
 		}

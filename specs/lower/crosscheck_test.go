@@ -11,7 +11,7 @@ import (
 // code, and judged by the definitions of the properties.
 func TestInterpreterAgrees(t *testing.T) {
 	files, _ := filepath.Glob("../testdata/*.yaml")
-	reports, _ := filepath.Glob("../testdata/reports/*.yaml")
+	reports, _ := filepath.Glob("../incidents/*.yaml")
 	limit := 150
 	if testing.Short() {
 		limit = 60

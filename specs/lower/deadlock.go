@@ -177,10 +177,6 @@ func (p *process) distinct(q *process, other ir.Expr) ir.Expr {
 	return not(same(use(p.self), other))
 }
 
-// deadlockVictim is what a history says of a step whose transaction the database
-// gave up to end a deadlock.
-const deadlockVictim = "deadlock: it is the victim"
-
 func (p *process) victim() *outcome {
-	return &outcome{branch: ast.OnError, guard: yes, text: deadlockVictim, why: Deadlock}
+	return &outcome{branch: ast.OnError, guard: yes, text: "deadlock: it is the victim", why: Deadlock}
 }

@@ -154,7 +154,8 @@ type Subject struct {
 	// Process and Instance: who holds it, or gets it; nil and -1 without.
 	Process  *ast.Process
 	Instance int
-	// Partition and Number (a position) of a log, from 0; -1 without.
+	// Partition and Number (a position) of a log, from 0; -1 without. Of a send,
+	// the partition it goes to.
 	Partition, Number int
 	// Rest are the further messages of a batch, in the order of their turns.
 	Rest     []Record
@@ -261,6 +262,9 @@ func (o *Outcome) event(g *glance, s *Step, blocker *InstanceID) Event {
 		return e
 	}
 	e.Done, e.Why, e.Branch = n.Outcome.done, n.Outcome.why, n.Outcome.branch
+	if n.Outcome.partition != nil {
+		e.Of.Partition = g.eval(n.Outcome.partition)
+	}
 	switch {
 	case n.World == Fails:
 		e.Done, e.Why = false, InjectedError

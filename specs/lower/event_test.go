@@ -194,7 +194,7 @@ reader/0 put cache done`},
 consumer/0 start transfers {id: transfer 1, op: transfer 1}
 consumer/0 put locks done
 consumer/0 select ledger done (none matches) reads none
-ttl ends locks {key: transfer 1} of consumer/0 after ttl of locks spends stall
+ttl ends locks {key: transfer 1, value: consumer/0} of consumer/0 after ttl of locks spends stall
 visibility ends transfers {id: transfer 1, op: transfer 1} of consumer/0
 consumer/1 start transfers {id: transfer 1, op: transfer 1}
 consumer/1 put locks done
@@ -230,7 +230,7 @@ func events(h *lower.History) string {
 
 // A step that waited names the instance whose transaction it waited for.
 func TestEventBlocker(t *testing.T) {
-	h := historyOf(t, "../testdata/reports/p073-blocked-select-for-update.yaml", "as_reported", 1)
+	h := historyOf(t, "../incidents/p073-blocked-select-for-update.yaml", "as_reported", 1)
 	for _, s := range h.Steps {
 		if e := s.Event; e.Waited {
 			if e.Blocker == nil || *e.Blocker != (lower.InstanceID{Of: e.Process, Index: 1 - e.Instance}) {
@@ -246,7 +246,7 @@ func TestEventBlocker(t *testing.T) {
 // is: a step, a start, or a What.
 func TestEventsSayWhatTheyAre(t *testing.T) {
 	seen := map[lower.What]bool{}
-	for _, pattern := range []string{"../testdata/*.yaml", "../testdata/reports/*.yaml", "../library/*.yaml"} {
+	for _, pattern := range []string{"../testdata/*.yaml", "../incidents/*.yaml", "../library/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatal(pattern, err)

@@ -221,6 +221,9 @@ func (o *Outcome) then(s *Step, after []uint64) string {
 	if text := o.nextInBatch(s, after); text != "" {
 		return text
 	}
+	if v := n.proc.driver[n.node]; v != nil && o.Model.Value(after, v, s.self) > o.Model.Value(s.before, v, s.self) {
+		return "the layer below sends it again"
+	}
 	next := n.proc.first
 	if n.node != nil {
 		next = n.node.next

@@ -1,9 +1,11 @@
 package lower_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/relplan/relplan/modelcheck"
 	"github.com/relplan/relplan/specs/lower"
 )
 
@@ -66,8 +68,20 @@ func TestBecause(t *testing.T) {
 		{"d-setnx-ttl-zombie", "", 1, []string{"moves_money happened 2 times for transfer 1: at step 9 by consumer 2 and at step 10 by consumer 1",
 			"consumer 1 read nothing at step 3 because consumer 2 had not yet written (step 9)", "expires while consumer 1 still works at step 4"}},
 		{"f4-payment-query-no-dedup", "", 1, []string{"by a late request", "after its caller had given up on it"}},
-		{"reports/p073-blocked-select-for-update", "as_reported", 1, []string{"waits for worker", "acted at step", "on what it had read at step"}},
-		{"reports/p052-sequence-gap", "as_reported", 1, []string{"nothing that can still happen changes that"}},
+		{"../incidents/p073-blocked-select-for-update", "as_reported", 1, []string{"waits for worker", "acted at step", "on what it had read at step"}},
+		{"../incidents/p052-sequence-gap", "as_reported", 1, []string{"nothing that can still happen changes that",
+			"writer 1 took its number at step 2, before writer 2 (step 4), and committed at step 11, while writer 2 committed at step 5"}},
+		{"../library/additions-and-snapshots", "last-write-wins", 1, []string{"replaces 1 overwrote at step 5 what replaces 1 had written to total at step 2"}},
+		{"../incidents/p111-enqueue-inside-transaction", "as_reported", 2, []string{"step 3 takes effect at once, although the transaction on db around it is still open"}},
+		{"../incidents/p037-outbox-order", "as_reported", 1, []string{"relay 1 wrote to events at step 6, after relay 2 at step 5"}},
+		{"../incidents/p060-visibility-shorter-than-task", "as_reported", 2, []string{"tasks makes the message of worker 1 available again at step 2"}},
+		{"../incidents/p067-unique-insert-races-rollback", "as_reported", 1, []string{"went on without the lock at step 4 because caller 1 has had it since step 2"}},
+		{"../incidents/p070-poison-row-in-bulk-update", "as_reported", 1, []string{"bulk changed nothing at step 2: another row has the key"}},
+		{"../incidents/p094-dedup-id-names-the-entity", "as_reported", 1, []string{"work stored nothing at step 4: it had accepted a message with that id before"}},
+		{"../incidents/p096-high-water-before-append", "as_reported", 1, []string{"broker failed at step 4: injected error"}},
+		{"../incidents/p109-late-try-after-cancel", "as_reported", 1, []string{"cancel found nothing to update at step 2 because try had not yet written (step 5)"}},
+		{"../incidents/p119-session-token", "as_reported", 1, []string{"client read a replica at step 3 that was 1 commit(s) behind"}},
+		{"../library/sharded-arbitration", "routed-by-region", 1, []string{"wins happened 2 times: at step "}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.file, func(t *testing.T) {
@@ -79,5 +93,24 @@ func TestBecause(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Every history of the examples says why.
+func TestNoHistoryWithoutReason(t *testing.T) {
+	for _, pattern := range []string{"../testdata/*.yaml", "../incidents/*.yaml", "../library/*.yaml"} {
+		files, _ := filepath.Glob(pattern)
+		if len(files) == 0 {
+			t.Fatal(pattern)
+		}
+		for _, f := range files {
+			for _, v := range load(t, f) {
+				for _, a := range check(t, v).Answers() {
+					if a.Verdict == modelcheck.Broken && len(a.History.Because) == 0 {
+						t.Errorf("%s %s: no reason why %q is broken", filepath.Base(f), v.Variant, a.Promise.Text)
+					}
+				}
+			}
+		}
 	}
 }

@@ -19,11 +19,12 @@ type method struct {
 	pr     *provider
 	m      *ast.Method
 	ledger *table // nil: nobody looks records up
-	keyed  string // the request field by which records are looked up
-	// visible: a find sees the record (lag); dead: the key was answered "not
-	// found" for good (not_found: final) or cancelled.
+	keyed  string // the request field by which repeats are recognised
+	// visible: a find sees the record (lag); dead: the value of the field deadBy
+	// was answered "not found" for good (not_found: final) or cancelled.
 	visible *ir.Var
 	dead    *table
+	deadBy  string
 	pending *ir.Pool
 	late    []*column // what a pending request carries
 }
@@ -52,20 +53,29 @@ func (pr *provider) newMethod(m *ast.Method) *method {
 			fields = append(fields, f)
 		}
 	}
-	lag, final := false, false
+	lag := false
+	var refusedBy *ast.Field
+	refuses := func(q *ast.Method, f *ast.Field) {
+		if refusedBy != nil && f != nil && f.Name != refusedBy.Name {
+			pr.lw.problem(q.Pos, "%s refuses later requests by %s, and another method by %s: one field must decide", q.Name, f.Name, refusedBy.Name)
+		}
+		refusedBy = f
+	}
 	add(x.arg(m.DedupBy))
 	for _, q := range pr.p.Methods {
 		if q.Kind == ast.Find && (q.Of == m || q.Of == nil) && !q.ByReceipt {
 			add(x.arg(q.By))
 			lag = lag || q.Lag
-			final = final || q.NotFoundFinal
+			if q.NotFoundFinal {
+				refuses(q, x.arg(q.By))
+			}
 		}
 		if q.Kind == ast.Cancel && q.RefusesAfter == m {
 			add(x.arg(q.DedupBy))
 			if len(fields) == 0 {
 				add(x.arg(&ast.Field{Name: "op"}))
 			}
-			final = true
+			refuses(q, fields[0])
 		}
 	}
 	if len(fields) > 0 {
@@ -73,7 +83,7 @@ func (pr *provider) newMethod(m *ast.Method) *method {
 		for _, f := range m.Compares {
 			add(x.arg(f))
 		}
-		x.makeLedger(fields, lag, final)
+		x.makeLedger(fields, lag, refusedBy)
 	}
 	x.makePending()
 	return x
@@ -107,7 +117,7 @@ func (x *method) ledgerOwner() string {
 	return x.pr.r.Name
 }
 
-func (x *method) makeLedger(fields []*ast.Field, lag, final bool) {
+func (x *method) makeLedger(fields []*ast.Field, lag bool, refusedBy *ast.Field) {
 	lw := x.pr.lw
 	owner := x.ledgerOwner()
 	x.ledger = x.records(owner+" record", fields)
@@ -118,8 +128,8 @@ func (x *method) makeLedger(fields []*ast.Field, lag, final bool) {
 		x.visible = lw.variable(&ir.Var{Name: owner + " record visible", Index: []ir.Index{x.ledger.over}, Type: ir.Type{Kind: ir.Bool}})
 		x.ledger.extra = append(x.ledger.extra, x.visible)
 	}
-	if final {
-		x.dead = x.records(owner+" refused key", fields[:1])
+	if refusedBy != nil {
+		x.dead, x.deadBy = x.records(owner+" refused key", []*ast.Field{refusedBy}), refusedBy.Name
 	}
 }
 
@@ -184,8 +194,8 @@ func (x *method) makePending() {
 // key is what records are looked up by.
 func (x *method) key(args map[string]value) value { return args[x.keyed] }
 
-// recorded is true if a record has the key (and cond).
-func (x *method) recorded(t *table, key value, cond func(at ir.Expr) ir.Expr) ir.Expr {
+// recorded is true if a record has that value in the field (and cond).
+func (x *method) recorded(t *table, field string, key value, cond func(at ir.Expr) ir.Expr) ir.Expr {
 	if cond == nil {
 		cond = func(ir.Expr) ir.Expr { return yes }
 	}
@@ -193,7 +203,7 @@ func (x *method) recorded(t *table, key value, cond func(at ir.Expr) ir.Expr) ir
 		at := key.at(t.leaf.key)
 		return and(load(t.used, at), cond(at))
 	}
-	return t.some(func(at ir.Expr) ir.Expr { return and(equal(t.get(x.keyed, at, reader{}), key), cond(at)) })
+	return t.some(func(at ir.Expr) ir.Expr { return and(equal(t.get(field, at, reader{}), key), cond(at)) })
 }
 
 // refuses is true if the provider refuses the request: the key is dead, or was
@@ -201,10 +211,10 @@ func (x *method) recorded(t *table, key value, cond func(at ir.Expr) ir.Expr) ir
 func (x *method) refuses(args map[string]value) ir.Expr {
 	out := no
 	if x.dead != nil {
-		out = or(out, x.recorded(x.dead, x.key(args), nil))
+		out = or(out, x.recorded(x.dead, x.deadBy, args[x.deadBy], nil))
 	}
 	if x.m.DedupBy != nil && len(x.m.Compares) > 0 {
-		out = or(out, x.recorded(x.ledger, x.key(args), func(at ir.Expr) ir.Expr {
+		out = or(out, x.recorded(x.ledger, x.keyed, x.key(args), func(at ir.Expr) ir.Expr {
 			differs := no
 			for _, f := range x.m.Compares {
 				differs = or(differs, not(equal(x.ledger.get(f.Name, at, reader{}), args[f.Name])))
@@ -219,7 +229,7 @@ func (x *method) refuses(args map[string]value) ir.Expr {
 func (x *method) execute(args map[string]value) []ir.Stmt {
 	known := no
 	if x.ledger != nil {
-		known = x.recorded(x.ledger, x.key(args), nil)
+		known = x.recorded(x.ledger, x.keyed, x.key(args), nil)
 	}
 	return x.work(args, known)
 }
@@ -248,7 +258,7 @@ func (x *method) work(args map[string]value, known ir.Expr) []ir.Stmt {
 		}
 	}
 	if x.m.DedupBy == nil && x.ledger.pool != nil {
-		known = x.recorded(x.ledger, x.key(args), func(at ir.Expr) ir.Expr {
+		known = x.recorded(x.ledger, x.keyed, x.key(args), func(at ir.Expr) ir.Expr {
 			eq := yes
 			for _, c := range x.ledger.columns {
 				eq = and(eq, equal(x.ledger.get(c.name, at, reader{}), cells[c.name]))
@@ -272,12 +282,12 @@ func (x *method) forbids(args map[string]value) []ir.Stmt {
 	if y == nil || y.dead == nil {
 		return nil
 	}
-	k, ok := args[y.keyed]
+	k, ok := args[y.deadBy]
 	if !ok {
 		return nil
 	}
-	mark := y.dead.insert(map[string]value{y.keyed: k}, func(ir.Expr) []ir.Stmt { return nil })
-	return when(y.recorded(y.dead, k, nil), nil, mark)
+	mark := y.dead.insert(map[string]value{y.deadBy: k}, func(ir.Expr) []ir.Stmt { return nil })
+	return when(y.recorded(y.dead, y.deadBy, k, nil), nil, mark)
 }
 
 // args evaluates `with:`.
@@ -319,7 +329,7 @@ func (em *emitter) callPlan(n *node) plan {
 func (em *emitter) twoSteps(n *node, x *method, looked *ir.Var) plan {
 	s := n.step
 	args := em.args(s, nil)
-	known, refused := x.recorded(x.ledger, x.key(args), nil), x.refuses(args)
+	known, refused := x.recorded(x.ledger, x.keyed, x.key(args), nil), x.refuses(args)
 	asked := load(looked, em.me)
 	answer := func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
@@ -390,7 +400,7 @@ func (em *emitter) findPlan(n *node, pr *provider) plan {
 		}
 		return load(x.visible, at)
 	}
-	there := x.recorded(x.ledger, key(em), seen)
+	there := x.recorded(x.ledger, by, key(em), seen)
 	found := &outcome{done: true, pure: true, guard: there, text: "the provider knows it", why: FoundAtProvider}
 	found.do = func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
@@ -407,8 +417,8 @@ func (em *emitter) findPlan(n *node, pr *provider) plan {
 			return nil
 		}
 		k := key(em)
-		mark := x.dead.insert(map[string]value{x.keyed: k}, func(ir.Expr) []ir.Stmt { return nil })
-		return when(x.recorded(x.dead, k, nil), nil, mark)
+		mark := x.dead.insert(map[string]value{x.deadBy: k}, func(ir.Expr) []ir.Stmt { return nil })
+		return when(x.recorded(x.dead, x.deadBy, k, nil), nil, mark)
 	}
 	pl.outcomes = []*outcome{found, missing}
 	return pl

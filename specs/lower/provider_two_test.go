@@ -80,3 +80,50 @@ promises:
 		}
 	}
 }
+
+// TestFindsByOtherFields: each look-up compares the field that it names, not the
+// one by which repeats are recognised.
+func TestFindsByOtherFields(t *testing.T) {
+	const spec = `
+relplan: v1
+system: finds
+operations: {payment: 1}
+resources:
+  bank:
+    kind: provider
+    charge: {effect: takes_money, dedup_by: key}
+    status: {by: receipt_no, not_found: final}
+    find: {by: own_ref}
+processes:
+  payer:
+    on: {start: payment, as: p}
+    steps:
+      - let: {key: fresh()}
+      - call: bank.charge
+        with: {key: key, own_ref: p.op, receipt_no: R1, op: p.op}
+      - call: bank.find
+        with: {own_ref: p.op}
+        as: found
+      - call: bank.status
+        with: {receipt_no: R1}
+        as: known
+      - call: bank.status
+        with: {receipt_no: R2}
+        as: unknown
+      - let: {key: fresh()}
+      - call: bank.charge                # R2 was "not found" for good
+        with: {key: key, own_ref: p.op, receipt_no: R2, op: p.op}
+        on_refused: continue
+      - at: done
+        stop: true
+promises:
+  finds: {check: "at(payer, done) implies payer.found != none and payer.known != none and payer.unknown == none", always: true}
+  once: effect takes_money happens at most once per payment
+  ends: every payment eventually ends
+`
+	for _, a := range check(t, parse(t, "finds.yaml", spec)[0]).Answers() {
+		if a.Verdict != modelcheck.Holds {
+			t.Errorf("%s is %v", a.Promise.Name, a.Verdict)
+		}
+	}
+}

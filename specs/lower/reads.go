@@ -24,6 +24,9 @@ func (lw *lowering) findReads() {
 			if s.OrderBy != nil {
 				lw.readExpr(s.OrderBy)
 			}
+			if s.OnlyIfValue != nil { // compare and delete looks at the value
+				lw.readEntry(s.Resource, "")
+			}
 		}
 	}
 	for _, r := range lw.spec.Resources {

@@ -21,7 +21,7 @@ func TestEveryFaultOnEverySpec(t *testing.T) {
 		{"session_lost": 1, "late_request": 1, "crash": 1},
 	}
 	files, _ := filepath.Glob("../testdata/*.yaml")
-	reports, _ := filepath.Glob("../testdata/reports/*.yaml")
+	reports, _ := filepath.Glob("../incidents/*.yaml")
 	for i, file := range append(files, reports...) {
 		src, err := os.ReadFile(file)
 		if err != nil {

@@ -88,6 +88,18 @@ processes:
 promises:
   stays: {check: "exists(k where value == 1)", finally: true}
 `, "broken"},
+		{"compare_and_delete_own", "only_if_value removes the key that has the value, although nobody else reads the value", `
+operations: {op: 1}
+resources: {k: {kind: kv}}
+processes:
+  a:
+    on: {start: op, as: o}
+    steps:
+      - {put: k, key: 'x', value: o.op}
+      - {remove: k, key: 'x', only_if_value: o.op}
+promises:
+  gone: {check: "not exists(k where key == 'x')", finally: true}
+`, "holds"},
 		{"compare_and_delete", "only_if_value leaves a key with another value", `
 operations: {op: 1}
 resources:

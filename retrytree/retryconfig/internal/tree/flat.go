@@ -116,6 +116,7 @@ func ParseProperties(src []byte) (docs [][]Prop, pairs int) {
 			i++
 			text = text[:len(text)-1] + strings.TrimLeft(lines[i].Text, " \t\f")
 		}
+		text = strings.TrimPrefix(text, "export ") // of a shell, in .env files
 		key, value, sep := splitProperty(text)
 		if sep {
 			pairs++
