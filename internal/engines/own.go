@@ -178,11 +178,26 @@ func ownerOf(name string) (pid int, ok bool) {
 	return pid, ok && cut && err == nil && len(tag) == 8
 }
 
+// Abandoned says whether a database or key was made by a process of this machine
+// that is gone.
+func Abandoned(name string) bool {
+	rest, ok := strings.CutPrefix(name, ownPrefix)
+	num, _, cut := strings.Cut(rest, "_")
+	pid, err := strconv.Atoi(num)
+	return ok && cut && err == nil && syscall.Kill(pid, 0) == syscall.ESRCH
+}
+
+// OnThisMachine says whether the server of an address runs here, so that the
+// numbers of processes in names mean something.
+func OnThisMachine(dsn string) bool {
+	u, err := url.Parse(dsn)
+	return err == nil && isLoopback(u.Hostname())
+}
+
 // dropOrphans drops databases made by processes of this machine that are gone.
 // A server on another machine is left alone: process numbers mean nothing there.
 func dropOrphans(ctx context.Context, db *DB) error {
-	u, err := url.Parse(db.DSN)
-	if err != nil || !isLoopback(u.Hostname()) {
+	if !OnThisMachine(db.DSN) {
 		return nil
 	}
 	names, err := owned(ctx, db)
@@ -191,7 +206,7 @@ func dropOrphans(ctx context.Context, db *DB) error {
 	}
 	var errs []error
 	for _, n := range names {
-		if pid, _ := ownerOf(n); syscall.Kill(pid, 0) == syscall.ESRCH {
+		if Abandoned(n) {
 			errs = append(errs, drop(ctx, db, n))
 		}
 	}

@@ -44,7 +44,30 @@ func openRedis(ctx context.Context, spec *ast.Spec, r *ast.Resource, b binding) 
 	if s.version, err = c.Version(ctx); err != nil {
 		return nil, errors.Join(&engines.Unavailable{Kind: engines.Redis, Reason: err.Error()}, c.Close())
 	}
+	if err := removeOrphans(ctx, c, b.DSN); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
 	return s, nil
+}
+
+// removeOrphans removes the keys of runs on this machine that were killed.
+func removeOrphans(ctx context.Context, c *engines.RedisClient, dsn string) error {
+	if !engines.OnThisMachine(dsn) {
+		return nil
+	}
+	names, err := keysWith(ctx, c, "relplan_")
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if !engines.Abandoned(n) {
+			continue
+		}
+		if _, err := c.Command(ctx, "del", n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *redisResource) engine() string { return "redis " + s.version }

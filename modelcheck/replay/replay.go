@@ -247,7 +247,7 @@ func (st *stage) shrink(ctx context.Context, o *lower.Outcome, w *modelcheck.Wal
 type Boundary struct {
 	Ran      []string `json:"ran"`      // resource: engine and version
 	Injected []string `json:"injected"` // faults, and how
-	Modelled []string `json:"modelled"` // what only the model knows
+	Modelled []string `json:"modelled"` // what only the model knows, or the driver does in place of an engine
 	NotRun   []string `json:"not_run"`  // what no engine did
 }
 
@@ -260,10 +260,10 @@ func (st *stage) boundary(s Schedule, v *Verdict) Boundary {
 	}
 	for _, res := range st.resources {
 		if d, ok := res.(bounded); ok {
-			b.Injected = append(b.Injected, d.boundary()...)
+			b.Modelled = append(b.Modelled, d.boundary()...)
 		}
 	}
-	slices.Sort(b.Injected)
+	slices.Sort(b.Modelled)
 	seen := map[string]bool{}
 	add := func(list *[]string, text string) {
 		if !seen[text] {

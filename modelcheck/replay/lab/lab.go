@@ -185,8 +185,15 @@ func (f *findings) confirmed(run *replay.Run) {
 	}
 }
 
-// join adds what is not there yet.
+// join adds what is not there yet. Of what ran, the engine counts, not the store
+// that it played.
 func join(to *replay.Boundary, from replay.Boundary) {
+	var ran []string
+	for _, s := range from.Ran {
+		_, engine, _ := strings.Cut(s, ": ")
+		ran = append(ran, engine)
+	}
+	from.Ran = ran
 	for _, p := range []struct {
 		to   *[]string
 		from []string
