@@ -44,29 +44,27 @@ func TestKilledRunLeavesNothing(t *testing.T) {
 		return
 	}
 	redis := enginetest.Need(t, engines.Redis)
-	for _, kind := range []engines.Kind{engines.Postgres, engines.MySQL} {
-		for _, at := range []string{"midFailureRollback", "cacheWatermark"} {
-			t.Run(string(kind)+" "+at, func(t *testing.T) {
-				server := enginetest.Need(t, kind)
-				pid := killAt(t, at, server.DSN, redis.DSN)
-				if kind == engines.Postgres && at == "midFailureRollback" && databasesOf(t, server, pid) == 0 {
-					t.Fatal("the run was killed before it had a database: the test shows nothing")
-				}
-				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-				defer cancel()
-				if _, _, err := lab.Recovery(ctx, lab.Where{
-					SQL: []replay.Choice{{Kind: kind, DSN: server.DSN}}, Redis: replay.Choice{Kind: engines.Redis, DSN: redis.DSN}, Servers: servers(t),
-				}); err != nil {
-					t.Fatal(err)
-				}
-				if n := databasesOf(t, server, pid); n != 0 {
-					t.Errorf("%d databases of the killed run are left", n)
-				}
-				if n := keysOf(t, redis, pid); n != 0 {
-					t.Errorf("%d keys of the killed run are left", n)
-				}
-			})
-		}
+	for kind, at := range map[engines.Kind]string{engines.Postgres: "midFailureRollback", engines.MySQL: "cacheWatermark"} {
+		t.Run(string(kind)+" "+at, func(t *testing.T) {
+			server := enginetest.Need(t, kind)
+			pid := killAt(t, at, server.DSN, redis.DSN)
+			if at == "midFailureRollback" && databases(t, server.DSN, pid) == 0 {
+				t.Fatal("the run was killed before it had a database: the test shows nothing")
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+			defer cancel()
+			if _, _, err := lab.Recovery(ctx, lab.Where{
+				SQL: []replay.Choice{{Kind: kind, DSN: server.DSN}}, Redis: replay.Choice{Kind: engines.Redis, DSN: redis.DSN}, Servers: servers(t),
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if n := databases(t, server.DSN, pid); n != 0 {
+				t.Errorf("%d databases of the killed run are left", n)
+			}
+			if n := keysOf(t, redis, pid); n != 0 {
+				t.Errorf("%d keys of the killed run are left", n)
+			}
+		})
 	}
 }
 
@@ -95,11 +93,6 @@ func killAt(t *testing.T, observation, sql, redis string) (pid int) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	return cmd.Process.Pid
-}
-
-func databasesOf(t *testing.T, server *engines.Server, pid int) int {
-	t.Helper()
-	return databases(t, server.DSN, pid)
 }
 
 func databases(t *testing.T, dsn string, pid int) int {
