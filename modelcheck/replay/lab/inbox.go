@@ -87,7 +87,7 @@ func Inbox(ctx context.Context, name string, servers replay.Servers) ([]Case, re
 			return out, boundary, err
 		}
 		out = append(out, *got)
-		join(&boundary, run.Boundary)
+		join(&boundary, boundaryOf(run))
 	}
 	boundary.Modelled = append(boundary.Modelled, "the order of the steps: one worker at a time, as the schedule says", "loss of power: the files are closed and opened again, the machine stays on")
 	if name == "all" || name == "credit" {

@@ -185,15 +185,20 @@ func (f *findings) confirmed(run *replay.Run) {
 	}
 }
 
-// join adds what is not there yet. Of what ran, the engine counts, not the store
-// that it played.
-func join(to *replay.Boundary, from replay.Boundary) {
-	var ran []string
-	for _, s := range from.Ran {
+// boundaryOf is that of a run. Of what ran, the engine counts, not the store that
+// it played.
+func boundaryOf(run *replay.Run) replay.Boundary {
+	b := run.Boundary
+	b.Ran = nil
+	for _, s := range run.Boundary.Ran {
 		_, engine, _ := strings.Cut(s, ": ")
-		ran = append(ran, engine)
+		b.Ran = append(b.Ran, engine)
 	}
-	from.Ran = ran
+	return b
+}
+
+// join adds what is not there yet.
+func join(to *replay.Boundary, from replay.Boundary) {
 	for _, p := range []struct {
 		to   *[]string
 		from []string

@@ -48,7 +48,9 @@ func TestInbox(t *testing.T) {
 			t.Errorf("%s %s: %s", c.Case, c.Label, c.Reason)
 		}
 	}
-	t.Log(boundary)
+	if len(boundary.Ran) != 2 || len(boundary.NotRun) != 0 {
+		t.Errorf("boundary %+v", boundary)
+	}
 	if len(cases) != 7 {
 		t.Errorf("%d cases", len(cases))
 	}

@@ -51,7 +51,7 @@ type trial struct {
 // ran takes over what a schedule has shown.
 func (t *trial) ran(run *replay.Run) {
 	t.confirmed(run)
-	join(&t.boundary, run.Boundary)
+	join(&t.boundary, boundaryOf(run))
 }
 
 // sqlObservers are made on every SQL engine.

@@ -2,6 +2,8 @@ package lab_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +41,14 @@ func recovery(t *testing.T, kind engines.Kind, redis replay.Choice) map[string]l
 	}
 	if len(boundary.Ran) == 0 || len(boundary.Injected) == 0 || len(boundary.NotRun) == 0 {
 		t.Errorf("boundary %+v", boundary)
+	}
+	for _, list := range [][]string{boundary.Ran, boundary.Injected, boundary.Modelled, boundary.NotRun} {
+		if slices.Contains(list, "") {
+			t.Errorf("boundary %q", list)
+		}
+	}
+	if !slices.ContainsFunc(boundary.Ran, func(s string) bool { return strings.HasPrefix(s, string(kind)+" ") }) {
+		t.Errorf("the boundary does not say that it ran on %s: %q", kind, boundary.Ran)
 	}
 	return got
 }

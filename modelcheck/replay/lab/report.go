@@ -128,8 +128,12 @@ func FillRecovery(r *reports.Report, list []Observation, b replay.Boundary) {
 	for _, engine := range enginesOf(list) {
 		t := reports.Table{Caption: engine, Columns: []reports.Column{{Name: "observation"}, {Name: "values"}, {Name: "result"}}}
 		for _, o := range list {
-			if o.Engine == engine {
-				t.Rows = append(t.Rows, []string{o.Name, o.valuesText(), o.result()})
+			if o.Engine != engine {
+				continue
+			}
+			t.Rows = append(t.Rows, []string{o.Name, o.valuesText(), o.result()})
+			if o.Version != "" {
+				t.Caption = engine + " " + o.Version
 			}
 		}
 		r.Add(t)
