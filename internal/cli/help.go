@@ -35,6 +35,7 @@ var helpSources = []helpSource{
 		return out
 	}},
 	retryHelp,
+	inputHelp,
 }
 
 func specHelp(code string) (helpText, bool) {

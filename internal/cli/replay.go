@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -120,6 +122,9 @@ func (f *factory) replayAll(ctx context.Context, o *replayOptions, list []*specs
 	var all []*replay.Run
 	for _, s := range list {
 		var runs []*replay.Run
+		if o.process {
+			opt.Processes = &replay.Processes{Command: replayWorkerCommand, File: s.File, Source: f.sources[s.File]}
+		}
 		for _, v := range s.Variants() {
 			if len(o.variants) > 0 && !slices.Contains(o.variants, v.Variant) {
 				continue
@@ -137,6 +142,26 @@ func (f *factory) replayAll(ctx context.Context, o *replayOptions, list []*specs
 		r.Cases = append(r.Cases, replay.Cases(runs, o.strict)...)
 	}
 	return all, nil
+}
+
+// replayWorkerCommand is this program as a worker's process.
+func replayWorkerCommand() *exec.Cmd {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	return exec.Command(self, replayWorkerVerb)
+}
+
+const replayWorkerVerb = "replay-worker"
+
+// newReplayWorker is what --process starts; it is not for people.
+func newReplayWorker(f *factory) *cobra.Command {
+	return &cobra.Command{
+		Use: replayWorkerVerb, Hidden: true, Args: cobra.NoArgs,
+		Short: "Be a worker of `relplan replay --process`: orders on standard input, answers on standard output",
+		RunE:  func(cmd *cobra.Command, _ []string) error { return replay.WorkerMain(cmd.Context(), f.In, f.Out) },
+	}
 }
 
 // progress shows what is being done, on a terminal.

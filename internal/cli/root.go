@@ -62,6 +62,7 @@ func verbs(f *factory) []*cobra.Command {
 		newFmt(f),
 		newLab(f),
 		newReplay(f),
+		newReplayWorker(f),
 		newRetry(f),
 		newSchema(f),
 		newShow(f),

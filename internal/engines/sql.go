@@ -31,7 +31,9 @@ type DB struct {
 	sockets sockets // none for SQLite
 }
 
-// OpenSQL opens a pool; nothing is sent yet.
+// OpenSQL opens a pool; nothing is sent yet. An address of SQLite may end in
+// ?journal_mode=delete for the rollback journal; without it the file is in WAL
+// mode.
 func OpenSQL(dsn string) (*DB, error) {
 	kind, err := KindOf(dsn)
 	if err != nil {
@@ -58,14 +60,23 @@ func OpenSQL(dsn string) (*DB, error) {
 		}
 		d.DB = sql.OpenDB(connector)
 	case SQLite:
-		path := strings.TrimPrefix(strings.TrimPrefix(dsn, "sqlite://"), "file:")
-		if d.DB, err = sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)"); err != nil {
+		if d.DB, err = sql.Open("sqlite", sqliteName(dsn)); err != nil {
 			return nil, err
 		}
 	default:
 		return nil, fmt.Errorf("%s is no SQL engine", kind)
 	}
 	return d, nil
+}
+
+// sqliteName is the address as the driver wants it.
+func sqliteName(dsn string) string {
+	path, query, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(dsn, "sqlite://"), "file:"), "?")
+	mode := "WAL"
+	if v, err := url.ParseQuery(query); err == nil && v.Get("journal_mode") == "delete" {
+		mode = "DELETE"
+	}
+	return "file:" + path + "?_pragma=journal_mode(" + mode + ")&_pragma=synchronous(OFF)"
 }
 
 func mysqlConfig(dsn string) (*mysql.Config, error) {

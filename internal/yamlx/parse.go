@@ -8,9 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -211,36 +208,4 @@ func (b *builder) merge(y *yaml.Node, depth int) []Entry {
 		b.l.Errorf(m.Pos(), Code, "<< takes a mapping or a list of mappings, found %s", m.Describe())
 		return nil
 	}
-}
-
-var lineOf = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
-
-// syntaxError gives the library's message a position, and the cause where it
-// is a known one.
-func (b *builder) syntaxError(err error) diag.Diagnostic {
-	d := diag.Diagnostic{Code: Code, Pos: diag.Pos{File: b.doc.file}, Message: err.Error()}
-	if m := lineOf.FindStringSubmatch(err.Error()); m != nil {
-		d.Pos.Line, _ = strconv.Atoi(m[1])
-		d.Message = m[2]
-	}
-	tab := strings.Contains(d.Message, "cannot start any token")
-	for i, line := range b.doc.lines {
-		lead := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-		at := strings.IndexByte(lead, '\t')
-		near := d.Pos.Line == 0 || i+1 >= d.Pos.Line-1 && i+1 <= d.Pos.Line+1
-		if at >= 0 && strings.TrimSpace(line) != "" && (tab || near) {
-			d.Pos.Line, d.Pos.Column = i+1, at+1
-			d.Message = "a tab is used to indent"
-			d.Hint = "YAML indents with spaces only: replace the tab"
-			return d
-		}
-	}
-	if d.Pos.Line > 0 && d.Pos.Line <= len(b.doc.lines) {
-		line := strings.TrimRight(b.doc.lines[d.Pos.Line-1], "\r")
-		d.Pos.Column = 1 + len([]rune(line)) - len([]rune(strings.TrimLeft(line, " ")))
-	}
-	if d.Message == "mapping values are not allowed in this context" {
-		d.Hint = "a value that contains ': ' must be quoted, and keys of one mapping start in one column"
-	}
-	return d
 }

@@ -31,7 +31,8 @@ type Verdict struct {
 	Step    int
 	Steps   []StepReport
 	Effects []EffectCount
-	// Attempts are the runs of processes, in the order in which they started.
+	// Attempts are the runs of processes, in the order in which they started;
+	// none of workers in processes of their own.
 	Attempts []*Attempt
 }
 

@@ -158,7 +158,7 @@ func (w *worker) runFreely(ctx context.Context, of lower.OperationID) error {
 	if _, err := w.start(ctx, &lower.Event{Process: w.process, Instance: w.instance, Start: true, Of: lower.Subject{Operation: &of}}); err != nil {
 		return err
 	}
-	for patient := time.Now().Add(lockPatience); !w.idle(); {
+	for patient := time.Now().Add(lockPatience); w.control != nil; {
 		out, err := w.step(ctx, &lower.Event{Process: w.process, Instance: w.instance, Step: w.at.step, Commit: w.at.commit}, noFault)
 		switch {
 		case err != nil:

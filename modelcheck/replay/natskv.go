@@ -156,10 +156,11 @@ func (s *natsKV) write(ctx context.Context, w *natsWorker, key string, c *cell, 
 	return err
 }
 
-// changedMeanwhile: the revision is no longer the one that was read.
+// changedMeanwhile: the revision is no longer the one that was read. The server
+// says so with one of two codes.
 func changedMeanwhile(err error) bool {
 	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
+	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
 // entries reads every key.

@@ -26,6 +26,8 @@ type Options struct {
 	// Random draws that many schedules from Seed instead of replaying histories.
 	Random int
 	Seed   uint64
+	// Processes, if set, lets every worker be a process of its own.
+	Processes *Processes
 	// Saved histories are acted out instead of those that a check finds; nil: the
 	// check's.
 	Saved []Saved
@@ -51,7 +53,7 @@ func Replay(ctx context.Context, spec *ast.Spec, o Options) (runs []*Run, err er
 		o.Choose = func(r *ast.Resource) Choice { return Choice{Kind: DefaultKind(r)} }
 	}
 	defer profile(spec, o.Choose)()
-	if reason := cannotAct(spec); reason != "" {
+	if reason := cannotAct(spec, o.Processes != nil); reason != "" {
 		return []*Run{notRun(spec, "all", nil, reason)}, nil
 	}
 	st, err := setUp(ctx, spec, o.Choose, o.Servers)
@@ -65,6 +67,7 @@ func Replay(ctx context.Context, spec *ast.Spec, o Options) (runs []*Run, err er
 	case err != nil:
 		return nil, err
 	}
+	st.processes = o.Processes
 	checked, err := lower.Check(ctx, spec, modelcheck.Options{})
 	if err != nil {
 		return nil, err
@@ -118,8 +121,14 @@ func notRun(spec *ast.Spec, history string, st *stage, reason string) *Run {
 	return r
 }
 
-// cannotAct says what of a spec has no form on any engine.
-func cannotAct(spec *ast.Spec) string {
+// cannotAct says what of a spec has no form on any engine, or not with workers
+// in processes of their own.
+func cannotAct(spec *ast.Spec, processes bool) string {
+	for _, r := range spec.Resources {
+		if processes && r.Kind == ast.MemoryKind && r.KV.Scope == ast.PerProcess {
+			return fmt.Sprintf("memory %s is shared by the runs of one process: it does not go with a process for every worker", r.Name)
+		}
+	}
 	for _, op := range spec.Operations {
 		for _, f := range op.Fields {
 			if f.Kind == ast.FieldAny && len(f.Values) > 1 {
@@ -178,7 +187,7 @@ func repeat(ctx context.Context, st *stage, s Schedule, n int) (*Run, error) {
 }
 
 func (st *stage) play(ctx context.Context, s Schedule) (*Verdict, error) {
-	r := &runner{spec: st.spec, company: &st.company}
+	r := &runner{spec: st.spec, company: &st.company, processes: st.processes, bindings: st.bindings}
 	return r.play(ctx, s.History, s.End)
 }
 

@@ -20,15 +20,32 @@ type company struct {
 	spare     map[*ast.Resource][]session
 }
 
+// hire makes a worker, in a process of its own if that is wanted.
+func (r *runner) hire(p *ast.Process, instance int) actor {
+	if r.processes == nil {
+		return newWorker(p, instance, r.company)
+	}
+	return &processWorker{process: p, instance: instance, spec: r.spec, how: r.processes, bindings: r.bindings}
+}
+
+func (r *runner) crashWord() string {
+	if r.processes == nil {
+		return "its sockets are closed"
+	}
+	return "SIGKILL"
+}
+
 // runner acts a history out: it hands the turn to one worker at a time and
 // compares every answer of an engine with what the model says.
 type runner struct {
 	spec *ast.Spec
 	*company
-	workers map[lower.InstanceID]*worker
-	waiting map[int]*pending     // by number of the step that was sent early
-	sent    map[*worker]*pending // the last step of each
-	verdict *Verdict
+	processes *Processes // nil: workers in this process
+	bindings  []binding
+	workers   map[lower.InstanceID]actor
+	waiting   map[int]*pending   // by number of the step that was sent early
+	sent      map[actor]*pending // the last step of each
+	verdict   *Verdict
 	// after is called after every step of the history; nil: nobody looks.
 	after func(ctx context.Context, n int) error
 }
@@ -52,7 +69,7 @@ func weaker(format string, args ...any) error {
 // play resets the stores and acts out the whole history.
 func (r *runner) play(ctx context.Context, h *lower.History, end *lower.Contents) (v *Verdict, err error) {
 	r.verdict = &Verdict{Answer: Confirmed}
-	r.workers, r.waiting, r.sent = map[lower.InstanceID]*worker{}, map[int]*pending{}, map[*worker]*pending{}
+	r.workers, r.waiting, r.sent = map[lower.InstanceID]actor{}, map[int]*pending{}, map[actor]*pending{}
 	defer func() { err = errors.Join(err, r.abandon(ctx)) }()
 	for _, res := range r.resources {
 		if err := res.reset(ctx); err != nil {
@@ -117,10 +134,10 @@ func (r *runner) abandon(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (r *runner) worker(p *ast.Process, instance int) *worker {
+func (r *runner) worker(p *ast.Process, instance int) actor {
 	id := lower.InstanceID{Of: p, Index: instance}
 	if r.workers[id] == nil {
-		r.workers[id] = newWorker(p, instance, r.company)
+		r.workers[id] = r.hire(p, instance)
 	}
 	return r.workers[id]
 }
@@ -136,9 +153,7 @@ func (r *runner) act(ctx context.Context, s *lower.Step) (string, error) {
 	case e.What == lower.Crash:
 		return r.crash(ctx, e)
 	case e.What == lower.AgePasses:
-		if w := r.worker(e.Process, e.Instance); !w.idle() {
-			w.control.names.aged[e.Of.Duration] = true
-		}
+		r.worker(e.Process, e.Instance).age(e.Of.Duration)
 		return "is taken as true by the worker", nil
 	case e.What == lower.TimePasses:
 		return "", nil
@@ -174,7 +189,9 @@ func (r *runner) start(ctx context.Context, e *lower.Event) (string, error) {
 		}
 		return "", err
 	}
-	r.verdict.Attempts = append(r.verdict.Attempts, w.attempt)
+	if here, ok := w.(*worker); ok {
+		r.verdict.Attempts = append(r.verdict.Attempts, here.attempt)
+	}
 	said := "takes " + printed(out.taken)
 	if as := e.Process.Trigger.As; as != nil && e.Of.Fields != nil && !agrees(asTaken(e.Of.Fields), out.taken) {
 		return said, weaker("%s takes %s, in the model %s", w, printed(out.taken), printed(e.Of.Fields))
@@ -192,7 +209,7 @@ func asTaken(fields lower.Record) lower.Record {
 
 // comparePlace: a run must stand where the model's stands. A local step at
 // which the model stops for a promise is passed by a worker.
-func (r *runner) comparePlace(w *worker, e *lower.Event, at place) error {
+func (r *runner) comparePlace(w actor, e *lower.Event, at place) error {
 	want := standsAt(e)
 	if want.step != nil && !want.commit && want.step.Local() || at == want {
 		return nil
@@ -202,18 +219,12 @@ func (r *runner) comparePlace(w *worker, e *lower.Event, at place) error {
 
 func (r *runner) crash(ctx context.Context, e *lower.Event) (string, error) {
 	w := r.worker(e.Process, e.Instance)
-	if e.Of.Method != nil { // the request stays under way
-		if res, ok := r.resources[e.Of.Resource].(interface {
-			leaveUnderWay(ctx context.Context, w *worker, e *lower.Event) error
-		}); ok {
-			if err := res.leaveUnderWay(ctx, w, e); err != nil {
-				return "", err
-			}
-		} else {
-			return "", fmt.Errorf("%w: a crash that leaves a request of %s under way", errUnsupported, e.Of.Method.Name)
+	if e.Of.Method != nil { // its request stays under way
+		if err := w.leaveUnderWay(ctx); err != nil {
+			return "", err
 		}
 	}
-	return "its sockets are closed", r.awaitEnd(ctx, w.crash())
+	return r.crashWord(), r.awaitEnd(ctx, w.crash())
 }
 
 // awaitEnd waits until the engines have noticed that connections are gone, so
@@ -254,8 +265,8 @@ func (r *runner) step(ctx context.Context, s *lower.Step) (string, error) {
 	connection := w.connection(e.Step.Resource)
 	p := r.waiting[s.N]
 	if p == nil {
-		if w.idle() || w.at != (place{e.Step, e.Commit}) {
-			return "", weaker("%s stands before %s, in the model before %s", w, w.at, place{e.Step, e.Commit})
+		if at, idle := w.standing(); idle || at != (place{e.Step, e.Commit}) {
+			return "", weaker("%s stands before %s, in the model before %s", w, at, place{e.Step, e.Commit})
 		}
 		p = r.send(ctx, w, e)
 		if e.Why != lower.Deadlock && e.World != lower.LockTimesOut {
@@ -288,7 +299,7 @@ func (r *runner) step(ctx context.Context, s *lower.Step) (string, error) {
 
 // pending is a step that was sent and not yet answered.
 type pending struct {
-	w      *worker
+	w      actor
 	e      *lower.Event
 	done   chan struct{}
 	out    *outcome
@@ -316,7 +327,7 @@ func (p *pending) result(ctx context.Context) (*outcome, error) {
 	}
 }
 
-func (r *runner) send(ctx context.Context, w *worker, e *lower.Event) *pending {
+func (r *runner) send(ctx context.Context, w actor, e *lower.Event) *pending {
 	p := &pending{w: w, e: e, done: make(chan struct{})}
 	r.sent[w] = p
 	go func() {
@@ -336,7 +347,7 @@ func (r *runner) sendEarly(ctx context.Context, h *lower.History, n int) error {
 			continue
 		}
 		w := r.worker(s.Event.Process, s.Event.Instance)
-		if w.idle() || w.at != (place{s.Event.Step, s.Event.Commit}) {
+		if at, idle := w.standing(); idle || at != (place{s.Event.Step, s.Event.Commit}) {
 			continue // it gets there by this very step
 		}
 		if err := r.sendWaiting(ctx, w, s.N, &s.Event); err != nil {
@@ -347,19 +358,21 @@ func (r *runner) sendEarly(ctx context.Context, h *lower.History, n int) error {
 	if e.Why != lower.Deadlock {
 		return nil
 	}
-	for _, w := range sortedWorkers(r.workers) {
-		if w.idle() || w.at.commit || r.isWaiting(w) || w.at.step.Resource != e.Step.Resource || w == r.worker(e.Process, e.Instance) {
+	for _, id := range sortedIDs(r.workers) {
+		w := r.workers[id]
+		at, idle := w.standing()
+		if idle || at.commit || r.isWaiting(w) || at.step.Resource != e.Step.Resource || w == r.worker(e.Process, e.Instance) {
 			continue
 		}
 		// Its answer is not part of the history: no step has this number.
-		if err := r.sendWaiting(ctx, w, -len(r.waiting)-1, &lower.Event{Process: w.process, Instance: w.instance, Step: w.at.step, Waited: true}); err != nil {
+		if err := r.sendWaiting(ctx, w, -len(r.waiting)-1, &lower.Event{Process: id.Of, Instance: id.Index, Step: at.step, Waited: true}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *runner) isWaiting(w *worker) bool {
+func (r *runner) isWaiting(w actor) bool {
 	for _, p := range r.waiting {
 		if p.w == w {
 			return true
@@ -369,7 +382,7 @@ func (r *runner) isWaiting(w *worker) bool {
 }
 
 // sendWaiting sends a step as number n of the history; it must wait.
-func (r *runner) sendWaiting(ctx context.Context, w *worker, n int, e *lower.Event) error {
+func (r *runner) sendWaiting(ctx context.Context, w actor, n int, e *lower.Event) error {
 	p := r.send(ctx, w, e)
 	r.waiting[n] = p
 	return eventually(ctx, lockPatience, func() (bool, error) {
@@ -379,7 +392,7 @@ func (r *runner) sendWaiting(ctx context.Context, w *worker, n int, e *lower.Eve
 				p.waited = true
 				return true, nil
 			}
-			return false, weaker("%s: %s does not wait for a lock, in the model it does", w, w.at)
+			return false, weaker("%s: %s %s does not wait for a lock, in the model it does", w, e.Step.Verb, e.Step.Subject)
 		default:
 		}
 		var err error
@@ -389,7 +402,7 @@ func (r *runner) sendWaiting(ctx context.Context, w *worker, n int, e *lower.Eve
 }
 
 // blocked asks the engine whether the worker's statement waits for a lock.
-func (r *runner) blocked(ctx context.Context, w *worker, s *ast.Step) (bool, error) {
+func (r *runner) blocked(ctx context.Context, w actor, s *ast.Step) (bool, error) {
 	db, ok := r.resources[s.Resource].(interface {
 		blocked(ctx context.Context, id int64) (bool, error)
 	})
@@ -435,7 +448,7 @@ func said(e *lower.Event, out *outcome) string {
 }
 
 // compare says whether the engine did what the model says.
-func (r *runner) compare(w *worker, e *lower.Event, out *outcome) error {
+func (r *runner) compare(w actor, e *lower.Event, out *outcome) error {
 	if errors.Is(out.err, errUnsupported) {
 		return out.err
 	}
@@ -497,7 +510,7 @@ func (r *runner) otherVictim() bool {
 }
 
 // otherValue is a read that does not find what the model reads.
-func (r *runner) otherValue(w *worker, e *lower.Event, what string, out *outcome) error {
+func (r *runner) otherValue(w actor, e *lower.Event, what string, out *outcome) error {
 	found := printed(out.value)
 	if !out.done {
 		found = "nothing"

@@ -31,8 +31,9 @@ type stage struct {
 	prefix string // of everything made on servers, one for all resources
 	spec   *ast.Spec
 	company
-	bindings []binding
-	undo     []func(context.Context) error
+	bindings  []binding
+	processes *Processes
+	undo      []func(context.Context) error
 }
 
 // DefaultKind is the engine of a resource that nobody has chosen one for.
@@ -53,7 +54,7 @@ func DefaultKind(r *ast.Resource) engines.Kind {
 // setUp prepares every resource; the error is an *engines.Unavailable where an
 // engine is missing. The stage must be closed also after an error.
 func setUp(ctx context.Context, spec *ast.Spec, choose func(*ast.Resource) Choice, servers Servers) (*stage, error) {
-	st := &stage{spec: spec, prefix: newPrefix(), company: company{map[*ast.Resource]resource{}, map[*ast.Resource][]session{}}}
+	st := &stage{spec: spec, prefix: newPrefix(), company: company{resources: map[*ast.Resource]resource{}, spare: map[*ast.Resource][]session{}}}
 	for _, r := range spec.Resources {
 		if r.Kind == ast.ClockKind {
 			continue
@@ -65,6 +66,9 @@ func setUp(ctx context.Context, spec *ast.Spec, choose func(*ast.Resource) Choic
 		res, err := open(ctx, spec, r, b)
 		if err != nil {
 			return st, fmt.Errorf("%s: %w", r.Name, err)
+		}
+		if here, ok := res.(served); ok {
+			b.DSN = here.address()
 		}
 		st.bindings = append(st.bindings, b)
 		st.resources[r] = res

@@ -169,20 +169,6 @@ func (s *stubResource) arrive(ctx context.Context, m *ast.Method, agree func(Rec
 	return err
 }
 
-// leaveUnderWay is a crash of a worker whose request has been sent and has not
-// arrived yet.
-func (s *stubResource) leaveUnderWay(ctx context.Context, w *worker, _ *lower.Event) error {
-	x, err := w.session(ctx, s.r)
-	if err != nil {
-		return err
-	}
-	end := x.do(ctx, &call{step: w.at.step, names: w.control.names, fault: arrivesLate})
-	if end.done || end.branch != ast.OnUnknown {
-		return fmt.Errorf("internal: the request of %s is not under way: %w", w, end.err)
-	}
-	return nil
-}
-
 // ServeHTTP is the provider.
 func (s *stubResource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if name := r.Header.Get(resumeHeader); name != "" {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/relplan/relplan/internal/engines"
 	"github.com/relplan/relplan/specs/ast"
@@ -298,6 +300,20 @@ func (w *worker) crash() (connections map[*ast.Resource]int64) {
 	return connections
 }
 
+// leaveUnderWay sends the request of the step before which the run stands, as
+// one that arrives late: the worker crashes before it hears of it.
+func (w *worker) leaveUnderWay(ctx context.Context) error {
+	s, err := w.session(ctx, w.at.step.Resource)
+	if err != nil {
+		return err
+	}
+	end := s.do(ctx, &call{step: w.at.step, names: w.control.names, fault: arrivesLate, event: &lower.Event{Step: w.at.step}})
+	if end.done || end.branch != ast.OnUnknown {
+		return fmt.Errorf("internal: the request of %s is not under way: %w", w, end.err)
+	}
+	return nil
+}
+
 // failureOf is the class of failure that the model predicts.
 func failureOf(r lower.Reason) (engines.Failure, bool) {
 	f, ok := map[lower.Reason]engines.Failure{
@@ -307,23 +323,9 @@ func failureOf(r lower.Reason) (engines.Failure, bool) {
 	return f, ok
 }
 
-// idle says whether the worker has no run.
-func (w *worker) idle() bool { return w.control == nil }
-
-// sortedWorkers gives workers in the order of their names.
-func sortedWorkers(all map[lower.InstanceID]*worker) []*worker {
-	out := make([]*worker, 0, len(all))
-	for _, w := range all {
-		out = append(out, w)
-	}
-	slices.SortFunc(out, func(a, b *worker) int {
-		switch {
-		case a.String() < b.String():
-			return -1
-		case a.String() > b.String():
-			return 1
-		}
-		return 0
+// sortedIDs gives instances in the order of their names.
+func sortedIDs(all map[lower.InstanceID]actor) []lower.InstanceID {
+	return slices.SortedFunc(maps.Keys(all), func(a, b lower.InstanceID) int {
+		return strings.Compare(instanceName(a.Of, a.Index), instanceName(b.Of, b.Index))
 	})
-	return out
 }

@@ -193,6 +193,8 @@ func (c *cfn) queue(name string, q *tree.Node, fn string, mapping *tree.Node) {
 	at := q.At()
 	if redrive != nil {
 		at = redrive.At()
+	} else if q == nil {
+		at = c.res.Get(name).At() // a queue without properties
 	}
 	label := name
 	if fn != "" {
@@ -212,7 +214,7 @@ func (c *cfn) queue(name string, q *tree.Node, fn string, mapping *tree.Node) {
 	case n != nil:
 		h.total("maxReceiveCount", n, 0)
 		h.DeadLetter = Yes
-	case redrive == nil && q != nil:
+	case redrive == nil && c.res.Get(name) != nil:
 		h.Unbounded, h.Written = true, "no RedrivePolicy: received again until the retention ends"
 		retention := 4 * 24 * time.Hour
 		if d := in.duration(h, "MessageRetentionPeriod", q.Get("MessageRetentionPeriod"), secondsGrammar); d != nil {

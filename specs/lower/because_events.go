@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/relplan/relplan/specs/ast"
@@ -118,6 +119,28 @@ func goesRound(h *History) string {
 		was = fmt.Sprintf("after step %d", h.LoopFrom)
 	}
 	return fmt.Sprintf("after step %d everything is as it was %s, and nothing forces another way", len(h.Steps), was)
+}
+
+// choiceReasons: in what goes round for ever a run may choose the same side each
+// time, unless the choice is fair.
+func choiceReasons(h *History) []string {
+	if h.LoopFrom < 0 {
+		return nil
+	}
+	var out []string
+	for i := range h.Steps {
+		s := &h.Steps[i]
+		label, goes := strings.CutPrefix(s.Then, "goes to ")
+		if s.N < h.LoopFrom || !goes || s.note.Process == nil {
+			continue
+		}
+		for _, c := range s.note.Process.All {
+			if c.Verb == ast.VerbChoose && !c.Fair && slices.ContainsFunc(c.Choose, func(t ast.Target) bool { return t.Label == label }) {
+				out = append(out, fmt.Sprintf("%s goes to %s at step %d each time: nothing forces it to choose otherwise", s.Actor, label, s.N))
+			}
+		}
+	}
+	return out
 }
 
 // oneAfterTheOther names the last two writes to a store.

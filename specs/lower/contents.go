@@ -35,6 +35,9 @@ func (o *Outcome) End(h *History) *Contents {
 		c.Entries[r] = g.rows(t)
 	}
 	for e, vs := range o.lw.effects {
+		if len(vs) == 0 {
+			continue
+		}
 		c.Effects[e] = map[OperationID]int{}
 		for op, v := range vs {
 			for i := range op.Count {

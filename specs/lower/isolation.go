@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/relplan/relplan/modelcheck/ir"
 	"github.com/relplan/relplan/specs/ast"
@@ -12,12 +13,16 @@ import (
 // repeatable_read: plain reads of a transaction see the rows as they were at
 // its first statement. The snapshot is a copy of the columns per instance, kept
 // while the transaction is open. With the postgres profile a write or locking
-// read of a row that a later commit has changed is the error `serialization`;
-// with mysql it acts on the newest version (R4).
+// read looks for rows in the snapshot too; finding one that a later commit has
+// changed is the error `serialization`, and a first statement that has to wait
+// may have its snapshot from before the wait. With mysql (InnoDB) they look for
+// the newest rows and act on them (R4).
 //
-// serializable: a transaction reads what is committed and can commit only if
-// each of its reads gives the same rows now; so it makes no difference that it
-// did not read from its snapshot.
+// serializable: a transaction that writes reads what is committed and can commit
+// only if each of its reads gives the same rows now; so it makes no difference
+// that it did not read from its snapshot. A transaction that can only read sees
+// its snapshot and commits, however old it is by then; in InnoDB its reads lock,
+// so it is judged like one that writes.
 
 // snapshot is the copy of a table for the transactions of one process.
 type snapshot struct {
@@ -32,6 +37,31 @@ func repeatable(r *ast.Resource) bool {
 	return r != nil && r.SQL != nil && r.SQL.Isolation == ast.RepeatableRead
 }
 
+func innoDB(r *ast.Resource) bool { return r.SQL.Engine == "mysql" || r.SQL.Engine == "mariadb" }
+
+// refusesStale is true where a write on a row newer than the snapshot is an
+// error.
+func refusesStale(r *ast.Resource) bool { return repeatable(r) && !innoDB(r) }
+
+// seesSnapshot is true for a block whose plain reads see the rows as they were
+// at its first statement.
+func seesSnapshot(block *ast.Step) bool {
+	r := block.Resource
+	return repeatable(r) || serializable(r) && !innoDB(r) && onlyReads(block.Do)
+}
+
+func onlyReads(steps []*ast.Step) bool {
+	return !slices.ContainsFunc(steps, func(s *ast.Step) bool {
+		switch s.Verb {
+		case ast.VerbInsert, ast.VerbUpsert, ast.VerbUpdate, ast.VerbDelete:
+			return true
+		case ast.VerbSelect:
+			return s.Lock
+		}
+		return !onlyReads(s.Do)
+	})
+}
+
 func serializable(r *ast.Resource) bool {
 	return r != nil && r.SQL != nil && r.SQL.Isolation == ast.Serializable
 }
@@ -40,7 +70,7 @@ func serializable(r *ast.Resource) bool {
 // and the tables they read their copies.
 func (p *process) makeSnapshots() {
 	for _, s := range p.ast.All {
-		if s.Verb != ast.VerbTransaction || !repeatable(s.Resource) {
+		if s.Verb != ast.VerbTransaction || !seesSnapshot(s) {
 			continue
 		}
 		if p.snapOpen == nil {
@@ -48,7 +78,7 @@ func (p *process) makeSnapshots() {
 		}
 		for _, d := range s.Do {
 			if t := p.lw.tables[d.Table]; t != nil && d.Table != nil {
-				t.snapshotFor(p, s.Resource.SQL.Engine != "mysql")
+				t.snapshotFor(p, refusesStale(s.Resource))
 			}
 		}
 	}
@@ -86,7 +116,7 @@ func (t *table) snapshotOf(p *process) *snapshot {
 
 // openSnapshot runs with the first statement of a transaction.
 func (em *emitter) openSnapshot(n *node) []ir.Stmt {
-	if em.in == nil || em.p.snapOpen == nil || !repeatable(em.in.step.Resource) || !inTransaction(n.step) {
+	if em.in == nil || em.p.snapOpen == nil || !seesSnapshot(em.in.step) || !inTransaction(n.step) {
 		return nil
 	}
 	var copyAll []ir.Stmt
@@ -114,13 +144,27 @@ func (em *emitter) openSnapshot(n *node) []ir.Stmt {
 	return when(not(load(em.p.snapOpen, em.me)), copyAll, nil)
 }
 
+// earlySnapshot is the moment at which a first statement that has to wait takes
+// its snapshot, before the wait: no step of the history, and nothing that the
+// statement must pass.
+func (p *process) earlySnapshot(n *node, blocked ir.Expr, order int) {
+	em := p.emitter(n)
+	if em.in == nil || p.snapOpen == nil || !inTransaction(n.step) || !refusesStale(em.in.step.Resource) {
+		return
+	}
+	guard := and(blocked, not(load(p.snapOpen, em.me)))
+	p.emit(n, &arming{outcome: &outcome{guard: yes, stay: true}, guard: guard, silent: true, order: order}, func(em *emitter) []ir.Stmt {
+		return append(em.openSnapshot(n), em.settle(n)...)
+	})
+}
+
 // closeSnapshot forgets the copy at the end of a transaction.
-func (em *emitter) closeSnapshot(r *ast.Resource) []ir.Stmt {
-	if em.p.snapOpen == nil || !repeatable(r) {
+func (em *emitter) closeSnapshot(block *ast.Step) []ir.Stmt {
+	if em.p.snapOpen == nil || !seesSnapshot(block) {
 		return nil
 	}
 	var out []ir.Stmt
-	for _, a := range r.SQL.Tables {
+	for _, a := range block.Resource.SQL.Tables {
 		t := em.lw.tables[a]
 		if t == nil || t.snapshotOf(em.p) == nil {
 			continue
@@ -159,7 +203,7 @@ func (t *table) changed(at ir.Expr) []ir.Stmt {
 // snapRow is true where the reader must look at its snapshot: a plain read in a
 // repeatable read transaction, of a row it has not written itself.
 func (em *emitter) snapTable(t *table, s *ast.Step) *snapshot {
-	if t == nil || em.in == nil || s.Verb != ast.VerbSelect || s.Lock || !repeatable(em.in.step.Resource) {
+	if t == nil || em.in == nil || s.Verb != ast.VerbSelect || s.Lock || !seesSnapshot(em.in.step) {
 		return nil
 	}
 	return t.snapshotOf(em.p)
@@ -194,40 +238,38 @@ func (t *table) old(s *snapshot, at, me ir.Expr) (seen ir.Expr, get func(name st
 	return seen, get
 }
 
-// outdated is true if a row that the statement would write or lock was changed
-// by a commit after the snapshot: postgres answers with an error (R4).
+// outdated is true if a row that the statement finds in its snapshot was changed
+// by a commit since: postgres answers with an error (R4).
 func (em *emitter) outdated(st *statement) ir.Expr {
-	if em.in == nil || !inTransaction(st.s) || !repeatable(em.in.step.Resource) {
+	if em.in == nil || !inTransaction(st.s) || !seesSnapshot(em.in.step) {
 		return no
 	}
 	s := st.t.snapshotOf(em.p)
 	if s == nil || s.newer == nil {
 		return no
 	}
-	return st.any(func(at ir.Expr) ir.Expr { return and(st.matchOldOrNew(at), load(s.newer, at, em.me)) })
+	return st.any(func(at ir.Expr) ir.Expr { return and(st.matchOld(at), load(s.newer, at, em.me)) })
 }
 
-// inSnapshot: with the postgres profile a write or locking read sees the rows of
-// its snapshot (and its own); mysql acts on the newest version.
+// inSnapshot: with the postgres profile a write or locking read finds the rows
+// that are as in its snapshot, and its own; mysql acts on the newest version.
 func (em *emitter) inSnapshot(t *table, s *ast.Step, at ir.Expr) ir.Expr {
-	if em.in == nil || !inTransaction(s) || !repeatable(em.in.step.Resource) {
+	if em.in == nil || !inTransaction(s) || !seesSnapshot(em.in.step) {
 		return yes
 	}
 	sn := t.snapshotOf(em.p)
 	if sn == nil || sn.newer == nil {
 		return yes
 	}
-	return or(not(load(em.p.snapOpen, em.me)), t.mine(at, em.reader()), load(sn.used, at, em.me))
+	same := and(load(sn.used, at, em.me), not(load(sn.newer, at, em.me)))
+	return or(not(load(em.p.snapOpen, em.me)), t.mine(at, em.reader()), same)
 }
 
-// matchOldOrNew: the row matches as the snapshot saw it, or as it is now and
-// was in the snapshot.
-func (st *statement) matchOldOrNew(at ir.Expr) ir.Expr {
-	s := st.t.snapshotOf(st.em.p)
-	seen, get := st.t.old(s, at, st.em.me)
+// matchOld: the row matches as the snapshot saw it.
+func (st *statement) matchOld(at ir.Expr) ir.Expr {
+	seen, get := st.t.old(st.t.snapshotOf(st.em.p), at, st.em.me)
 	sc := st.em.scope(nil).with(func(c *ast.ColumnRef) value { return get(st.t.refName(c)) })
-	was := and(seen, sc.cond(st.s.Where))
-	return or(was, and(load(s.used, at, st.em.me), st.match(at)))
+	return and(seen, sc.cond(st.s.Where))
 }
 
 // Serializable.
@@ -239,10 +281,10 @@ type readMark struct {
 }
 
 // makeReadMarks gives each plain or locking read of a serializable transaction
-// a flag.
+// that does not see its snapshot a flag.
 func (p *process) makeReadMarks() {
 	for _, s := range p.ast.All {
-		if s.Verb == ast.VerbSelect && inTransaction(s) && serializable(s.Resource) && p.lw.tables[s.Table] != nil {
+		if s.Verb == ast.VerbSelect && inTransaction(s) && serializable(s.Resource) && !seesSnapshot(s.Block) && p.lw.tables[s.Table] != nil {
 			v := p.perInstance(fmt.Sprintf("read of line %d", s.Pos.Line), ir.Type{Kind: ir.Bool})
 			p.readMarks = append(p.readMarks, &readMark{s, v})
 		}

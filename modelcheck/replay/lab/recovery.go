@@ -71,12 +71,22 @@ type lab struct {
 	Where
 	out      []Observation
 	boundary replay.Boundary
+	started  map[engines.Kind]string // addresses of private servers
+}
+
+// need is a private server, which cleanup asks in the end.
+func (l *lab) need(ctx context.Context, kind engines.Kind) (string, error) {
+	dsn, err := l.Servers(ctx, kind)
+	if err == nil {
+		l.started[kind] = dsn
+	}
+	return dsn, err
 }
 
 // Recovery makes all observations. Where an engine is missing, or the context is
 // cancelled, they are NOT_RUN with the reason.
 func Recovery(ctx context.Context, w Where) ([]Observation, replay.Boundary, error) {
-	l := &lab{Where: w, out: []Observation{}, boundary: emptyBoundary()}
+	l := &lab{Where: w, out: []Observation{}, boundary: emptyBoundary(), started: map[engines.Kind]string{}}
 	for _, c := range w.SQL {
 		for _, o := range sqlObservers {
 			if err := l.observe(ctx, o, c); err != nil {
@@ -132,6 +142,11 @@ func (l *lab) observe(ctx context.Context, o observer, c replay.Choice) error {
 
 // onBench sets the spec up on the engine and lets the observer watch.
 func (l *lab) onBench(ctx context.Context, o observer, c replay.Choice, t *trial) (version string, err error) {
+	if c.DSN != "" {
+		if err := engines.Reach(ctx, c.DSN); err != nil {
+			return "", err
+		}
+	}
 	spec, err := variant(o.spec, o.variant)
 	if err != nil {
 		return "", err
@@ -142,7 +157,7 @@ func (l *lab) onBench(ctx context.Context, o observer, c replay.Choice, t *trial
 		}
 		return replay.Choice{Kind: replay.DefaultKind(r)}
 	}
-	b, err := replay.OpenBench(ctx, spec, choose, l.Servers)
+	b, err := replay.OpenBench(ctx, spec, choose, l.need)
 	if err != nil {
 		return "", err
 	}
@@ -171,20 +186,20 @@ func (l *lab) progress(text string) {
 // after an interrupt.
 func (l *lab) cleanup(c replay.Choice) error {
 	ctx := context.Background()
-	version := l.versionOf(c.Kind)
-	if version == "" {
-		l.notRun("cleanup", string(c.Kind), "", "nothing was made: no observation was made there")
+	version, dsn := l.versionOf(c.Kind), c.DSN
+	if dsn == "" {
+		dsn = l.started[c.Kind]
+	}
+	if dsn == "" {
+		l.notRun("cleanup", string(c.Kind), "", "nothing was made: no server was started")
 		return nil
 	}
-	dsn := c.DSN
-	if dsn == "" {
-		var err error
-		if dsn, err = l.Servers(ctx, c.Kind); err != nil {
-			return err
-		}
-	}
 	n, err := replay.Remaining(ctx, c.Kind, dsn)
-	if err != nil {
+	switch {
+	case err != nil && version == "":
+		l.notRun("cleanup", string(c.Kind), "", err.Error())
+		return nil
+	case err != nil:
 		return err
 	}
 	f := &findings{}

@@ -80,6 +80,24 @@ func TestRecoveryOnSQLite(t *testing.T) {
 	}
 }
 
+// A server that does not answer makes everything NOT_RUN, and the reason names it
+// without its password.
+func TestRecoveryWithoutAnswer(t *testing.T) {
+	gone := []replay.Choice{{Kind: engines.Postgres, DSN: "postgres://me:secret@127.0.0.1:1/"}, {Kind: engines.MySQL, DSN: "mysql://me:secret@127.0.0.1:1/"}}
+	list, _, err := lab.Recovery(context.Background(), lab.Where{SQL: gone, Redis: replay.Choice{Kind: engines.Redis, DSN: "redis://:secret@127.0.0.1:1/0"}, Servers: servers(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range list {
+		if o.Name != "retryBudget" && (o.Pass != nil || !strings.Contains(o.Reason, "127.0.0.1:1") || strings.Contains(o.Reason, "secret")) {
+			t.Errorf("%s on %s: %v %q", o.Name, o.Engine, o.Pass, o.Reason)
+		}
+	}
+	if lab.RecoveryExit(list) != 4 {
+		t.Errorf("exit %d, want 4", lab.RecoveryExit(list))
+	}
+}
+
 func TestRecoveryStopsWhenTold(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	list, _, err := lab.Recovery(ctx, lab.Where{
