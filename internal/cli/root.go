@@ -61,6 +61,7 @@ func verbs(f *factory) []*cobra.Command {
 		newCheck(f),
 		newDeadline(f),
 		newFmt(f),
+		newLab(f),
 		newReplay(f),
 		newReplayWorker(f),
 		newRetry(f),

@@ -99,6 +99,19 @@ func ping(dsn string) func(context.Context) error {
 	}
 }
 
+// Reach says whether a server answers at an address; the error is an
+// *Unavailable.
+func Reach(ctx context.Context, dsn string) error {
+	kind, err := KindOf(dsn)
+	if err != nil {
+		return err
+	}
+	if _, err := versionOf(ctx, dsn); err != nil {
+		return &Unavailable{kind, fmt.Sprintf("%s: %v", redact(dsn), err)}
+	}
+	return nil
+}
+
 // Installed tells, without starting anything, whether a server of the kind can
 // be started here and what its program says of its version.
 func Installed(kind Kind) (version string, err error) {

@@ -31,6 +31,9 @@ type Verdict struct {
 	Step    int
 	Steps   []StepReport
 	Effects []EffectCount
+	// Attempts are the runs of processes, in the order in which they started;
+	// none of workers in processes of their own.
+	Attempts []*Attempt
 }
 
 // StepReport is what one step of the schedule came to.

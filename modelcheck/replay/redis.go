@@ -44,7 +44,30 @@ func openRedis(ctx context.Context, spec *ast.Spec, r *ast.Resource, b binding) 
 	if s.version, err = c.Version(ctx); err != nil {
 		return nil, errors.Join(&engines.Unavailable{Kind: engines.Redis, Reason: err.Error()}, c.Close())
 	}
+	if err := removeOrphans(ctx, c, b.DSN); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
 	return s, nil
+}
+
+// removeOrphans removes the keys of runs on this machine that were killed.
+func removeOrphans(ctx context.Context, c *engines.RedisClient, dsn string) error {
+	if !engines.OnThisMachine(dsn) {
+		return nil
+	}
+	names, err := keysWith(ctx, c, "relplan_")
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if !engines.Abandoned(n) {
+			continue
+		}
+		if _, err := c.Command(ctx, "del", n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *redisResource) engine() string { return "redis " + s.version }
@@ -92,12 +115,17 @@ func (s *redisResource) clear(ctx context.Context) error {
 	return nil
 }
 
-// names lists the keys of the resource. SCAN may give a name twice.
+// names lists the keys of the resource.
 func (s *redisResource) names(ctx context.Context) ([]string, error) {
+	return keysWith(ctx, s.admin, s.base(s.r))
+}
+
+// keysWith lists the keys whose names begin so. SCAN may give a name twice.
+func keysWith(ctx context.Context, c *engines.RedisClient, prefix string) ([]string, error) {
 	seen := map[string]bool{}
 	var out []string
 	for cursor := "0"; ; {
-		answer, err := s.admin.Command(ctx, "scan", cursor, "match", globQuote(s.base(s.r))+"*", "count", "1000")
+		answer, err := c.Command(ctx, "scan", cursor, "match", globQuote(prefix)+"*", "count", "1000")
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +135,7 @@ func (s *redisResource) names(ctx context.Context) ([]string, error) {
 		}
 		found, _ := page[1].([]any)
 		for _, f := range found {
-			if n, ok := f.(string); ok && strings.HasPrefix(n, s.base(s.r)) && !seen[n] {
+			if n, ok := f.(string); ok && strings.HasPrefix(n, prefix) && !seen[n] {
 				seen[n] = true
 				out = append(out, n)
 			}

@@ -261,7 +261,7 @@ func (st *stage) shrink(ctx context.Context, o *lower.Outcome, w *modelcheck.Wal
 type Boundary struct {
 	Ran      []string `json:"ran"`      // resource: engine and version
 	Injected []string `json:"injected"` // faults, and how
-	Modelled []string `json:"modelled"` // what only the model knows
+	Modelled []string `json:"modelled"` // what only the model knows, or the driver does in place of an engine
 	NotRun   []string `json:"not_run"`  // what no engine did
 }
 
@@ -274,10 +274,10 @@ func (st *stage) boundary(s Schedule, v *Verdict) Boundary {
 	}
 	for _, res := range st.resources {
 		if d, ok := res.(bounded); ok {
-			b.Injected = append(b.Injected, d.boundary()...)
+			b.Modelled = append(b.Modelled, d.boundary()...)
 		}
 	}
-	slices.Sort(b.Injected)
+	slices.Sort(b.Modelled)
 	seen := map[string]bool{}
 	add := func(list *[]string, text string) {
 		if !seen[text] {
@@ -296,6 +296,12 @@ func (st *stage) boundary(s Schedule, v *Verdict) Boundary {
 			add(&b.Injected, "retention: the row is deleted")
 		case e.What == lower.AgePasses || e.What == lower.TimePasses:
 			add(&b.Modelled, "lengths of time that a worker compares by itself: the worker is told that they have passed")
+		case e.World == lower.Fails:
+			add(&b.Injected, "error: the driver refuses the statement before the engine sees it; the rollback that follows is the engine's")
+		case e.World == lower.ReplyNotHeard:
+			add(&b.Injected, "lost reply: the caller is the schedule, which asks again")
+		case e.World.Lost() && e.Step != nil && e.Step.Resource != nil && e.Step.Resource.Kind == ast.ProviderKind:
+			add(&b.Injected, "lost answer of a provider: the stub closes the connection without an answer")
 		case e.World.Lost() && e.Step != nil && e.Step.Resource != nil && e.Step.Resource.Kind == ast.SQLKind:
 			if strings.HasPrefix(st.resources[e.Step.Resource].engine(), string(engines.SQLite)) {
 				add(&b.Injected, "lost answer on SQLite: dropped by the driver, since there is no network")

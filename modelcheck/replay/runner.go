@@ -46,6 +46,8 @@ type runner struct {
 	waiting   map[int]*pending   // by number of the step that was sent early
 	sent      map[actor]*pending // the last step of each
 	verdict   *Verdict
+	// after is called after every step of the history; nil: nobody looks.
+	after func(ctx context.Context, n int) error
 }
 
 // deviation ends a schedule: the engine did not do what the model says.
@@ -83,6 +85,11 @@ func (r *runner) play(ctx context.Context, h *lower.History, end *lower.Contents
 		r.verdict.Steps = append(r.verdict.Steps, StepReport{N: s.N, Actor: s.Actor, Text: s.Text, Engine: said, Agrees: err == nil})
 		if err != nil {
 			return r.judged(err, s.N)
+		}
+		if r.after != nil {
+			if err := r.after(ctx, s.N); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return r.judged(r.compareEnd(ctx, end), 0)
@@ -181,6 +188,9 @@ func (r *runner) start(ctx context.Context, e *lower.Event) (string, error) {
 			return "nothing", stricter("%s does not get what the model gives it: %v", w, err)
 		}
 		return "", err
+	}
+	if here, ok := w.(*worker); ok {
+		r.verdict.Attempts = append(r.verdict.Attempts, here.attempt)
 	}
 	said := "takes " + printed(out.taken)
 	if as := e.Process.Trigger.As; as != nil && e.Of.Fields != nil && !agrees(asTaken(r.plainRecord(e.Of.Table, e.Of.Fields)), out.taken) {

@@ -263,8 +263,17 @@ func (x *sqlSession) selectStep(ctx context.Context, c *call) ending {
 	return ending{done: true, value: rows[0]}
 }
 
-// read gives rows as records.
+// read gives rows as records. MySQL locks every row that it sorts: where rows are
+// locked, the one that the model has chosen is asked for by itself first.
 func (x *sqlSession) read(ctx context.Context, names *scope, q query) ([]Record, error) {
+	if x.s.kind == engines.MySQL && q.locks() && q.like != nil && q.orderBy == nil && !q.count && !q.onlyLike {
+		q.onlyLike = true
+		rows, err := x.read(ctx, names, q)
+		if err != nil || len(rows) > 0 {
+			return rows, err
+		}
+		q.onlyLike, q.like = false, nil
+	}
 	st, err := x.s.dialect.selectRows(names, q)
 	if err != nil {
 		return nil, err

@@ -311,7 +311,12 @@ type query struct {
 	// like is the row that the model has chosen where several match and no order
 	// is given: it is offered first if it is there.
 	like lower.Record
+	// onlyLike: no other row will do.
+	onlyLike bool
 }
+
+// locks says whether the rows that are read are locked.
+func (q query) locks() bool { return q.lock || q.skip || q.noWait }
 
 func (d dialect) selectRows(sc *scope, q query) (statement, error) {
 	var s statement
@@ -333,6 +338,12 @@ func (d dialect) selectRows(sc *scope, q query) (statement, error) {
 		if q.desc {
 			s.text += " desc"
 		}
+	case q.onlyLike:
+		if id := d.identity(&s, q.table, q.like); id != "" && q.where == nil {
+			s.text += " where " + id
+		} else if id != "" {
+			s.text += " and " + id
+		}
 	case !q.count && q.like != nil:
 		if id := d.identity(&s, q.table, q.like); id != "" {
 			s.text += " order by case when " + id + " then 0 else 1 end"
@@ -341,7 +352,7 @@ func (d dialect) selectRows(sc *scope, q query) (statement, error) {
 	if q.one && !q.count {
 		s.text += " limit 1"
 	}
-	if (q.lock || q.skip || q.noWait) && d.kind != engines.SQLite { // SQLite locks the whole file
+	if q.locks() && d.kind != engines.SQLite { // SQLite locks the whole file
 		s.text += " for update"
 		if q.skip {
 			s.text += " skip locked"

@@ -25,7 +25,8 @@ type worker struct {
 
 	control *control // of the run; nil while idle
 	at      place
-	handed  []Value // operations handed to a human
+	handed  []Value  // operations handed to a human
+	attempt *Attempt // the run, or the last one
 }
 
 func newWorker(p *ast.Process, instance int, c *company) *worker {
@@ -90,9 +91,10 @@ func (w *worker) start(ctx context.Context, e *lower.Event) (*outcome, error) {
 	if as := w.process.Trigger.As; as != nil {
 		names.vars[as] = taken
 	}
+	w.attempt = &Attempt{Worker: w.String(), Subject: taken}
 	w.control = &control{process: w.process, names: names, tries: map[*ast.Branch]int{}}
 	w.control.handed = func(op Value) { w.handed = append(w.handed, op) }
-	w.control.replied = func(Value, ast.Reply) {}
+	w.control.replied = func(_ Value, class ast.Reply) { w.attempt.Reply = class }
 	w.control.rollback = func(b *ast.Step) error { return w.rollback(ctx, b) }
 	w.control.commit = func(b *ast.Step) error { return w.commit(ctx, b) }
 	w.control.private = func(s *ast.Step) ending { return w.private(ctx, s) }
@@ -160,7 +162,7 @@ func (w *worker) do(ctx context.Context, c *call) ending {
 		w.handed = append(w.handed, v)
 		return ending{done: true}
 	case c.step.Verb == ast.VerbReply:
-		return ending{done: true}
+		return w.reply(c.step)
 	}
 	s, err := w.session(ctx, c.step.Resource)
 	if err != nil {
@@ -179,6 +181,7 @@ func (w *worker) operation(e ast.Expr) (Value, error) {
 // finish takes the branch of an ending and carries out local steps up to the
 // next round trip.
 func (w *worker) finish(ctx context.Context, e *lower.Event, end ending) (*outcome, error) {
+	w.attempt.note(e.Step, end)
 	w.control.failing = false
 	w.control.stopped = false
 	p, err := w.control.after(e.Step, end, standsAt(e))
@@ -203,6 +206,7 @@ func (w *worker) arrive(ctx context.Context, p, want place) error {
 			return err
 		}
 	}
+	w.attempt.leave(w.control.names)
 	w.control = nil
 	var errs []error
 	for _, s := range w.sessions {
@@ -288,6 +292,9 @@ func (w *worker) crash() (connections map[*ast.Resource]int64) {
 			connections[r] = id
 		}
 		s.cut()
+	}
+	if w.control != nil {
+		w.attempt.Crashed = true
 	}
 	w.sessions, w.control, w.at = map[*ast.Resource]session{}, nil, place{}
 	return connections
