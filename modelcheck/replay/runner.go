@@ -45,7 +45,9 @@ type runner struct {
 	workers   map[lower.InstanceID]actor
 	waiting   map[int]*pending   // by number of the step that was sent early
 	sent      map[actor]*pending // the last step of each
-	verdict   *Verdict
+	// forDeadlock: a statement was sent only because a deadlock needs it.
+	forDeadlock map[actor]bool
+	verdict     *Verdict
 	// after is called after every step of the history; nil: nobody looks.
 	after func(ctx context.Context, n int) error
 }
