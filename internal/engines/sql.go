@@ -95,7 +95,9 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	c.User = u.User.Username()
 	c.Passwd, _ = u.User.Password()
 	c.ParseTime, c.InterpolateParams, c.MultiStatements = true, true, false
-	c.ClientFoundRows = true // an update of a row to the values it has counts, as everywhere else
+	// found_rows: an update of a row to the values it has counts, as on other
+	// engines.
+	c.ClientFoundRows = u.Query().Get("found_rows") != ""
 	c.Timeout = 5 * time.Second
 	c.Logger = &mysql.NopLogger{}
 	return c, nil

@@ -296,11 +296,14 @@ func (r *runner) step(ctx context.Context, s *lower.Step) (string, error) {
 	w := r.worker(e.Process, e.Instance)
 	connection := w.connection(e.Step.Resource)
 	p := r.waiting[s.N]
+	if p == nil && r.forDeadlock[w] {
+		var err error
+		if p, err = r.takenOver(w, e); err != nil {
+			return "", err
+		}
+	}
 	if p == nil {
 		if at, idle := w.standing(); idle || at != (place{e.Step, e.Commit}) {
-			if r.forDeadlock[w] {
-				return "", stricter("%s has gone on with the statement that the deadlock needed, in the model it comes to another end", w)
-			}
 			return "", weaker("%s stands before %s, in the model before %s", w, at, place{e.Step, e.Commit})
 		}
 		p = r.send(ctx, w, e)
@@ -324,12 +327,28 @@ func (r *runner) step(ctx context.Context, s *lower.Step) (string, error) {
 			return "", err
 		}
 	}
-	if e.World.Lost() {
+	if e.World.Lost() && out.failure == engines.Lost {
 		if err := r.awaitEnd(ctx, map[*ast.Resource]int64{e.Step.Resource: connection}); err != nil {
 			return "", err
 		}
 	}
 	return said(e, out), r.compare(w, e, out)
+}
+
+// takenOver is the statement that a deadlock needed, if this is its step: it
+// cannot be taken back, and nothing can be done to it any more.
+func (r *runner) takenOver(w actor, e *lower.Event) (*pending, error) {
+	p := r.sent[w]
+	delete(r.forDeadlock, w)
+	if p.e.Step != e.Step || faultOf(e.World) != noFault {
+		return nil, stricter("%s has sent the statement that the deadlock needed, in the model it comes to another end", w)
+	}
+	for n, q := range r.waiting {
+		if q == p {
+			delete(r.waiting, n)
+		}
+	}
+	return p, nil
 }
 
 // pending is a step that was sent and not yet answered.

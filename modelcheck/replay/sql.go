@@ -149,14 +149,14 @@ func (s *sqlResource) connect(ctx context.Context) (session, error) {
 		if err != nil {
 			return nil, err
 		}
-		protocol := faultproxy.Postgres
+		protocol, q := faultproxy.Postgres, u.Query()
 		if s.kind == engines.MySQL {
 			protocol = faultproxy.MySQL
+			q.Set("found_rows", "1")
 		} else {
-			q := u.Query()
 			q.Set("application_name", workerName)
-			u.RawQuery = q.Encode()
 		}
+		u.RawQuery = q.Encode()
 		if x.proxy, err = faultproxy.Listen(protocol, hostPort(u, s.kind)); err != nil {
 			return nil, err
 		}
