@@ -75,12 +75,12 @@ func ExampleEstimateCrash() {
 		Window: 2 * time.Millisecond, CrashesPerYear: 12,
 	})
 	fmt.Println(e.Formula)
-	// Output: 100,000/s x 2ms = 200 operations a crash, x 12 crashes a year = 2400
+	// Output: 100,000/s x 2ms = 200 operations a crash, x 12 crashes a year = 2,400
 }
 
 func ExampleGrowth_FullAt() {
 	g := capacity.Growth{Rate: capacity.PerUnit(1000, time.Second), Forever: true, BytesPerRecord: 100}
 	f, _ := g.FullAt(1e12, 0.2)
 	fmt.Println(f.Formula)
-	// Output: 8e+11 B reached after 2222h
+	// Output: 8e+11 B reached after 92d14h
 }

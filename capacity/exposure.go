@@ -113,8 +113,8 @@ func EstimateUnknown(u Unknown) (UnknownExposure, error) {
 	e.CountHigh = PoissonQuantile(mean, level)
 	e.AmountMean = mean * u.AmountMean
 	e.AmountHigh = compoundHigh(u, mean, level, e.CountHigh)
-	e.Formula = fmt.Sprintf("%s x %g x %s = %.6g outstanding on average, %.6g at most with probability %g",
-		u.Rate, u.Probability, span(u.Reconcile), mean, e.CountHigh, level)
+	e.Formula = fmt.Sprintf("%s x %.4g%% x %s = %s outstanding on average, %s at most with probability %g",
+		u.Rate, 100*u.Probability, span(u.Reconcile), number(mean), number(e.CountHigh), level)
 	return e, nil
 }
 
@@ -237,7 +237,16 @@ func EstimateCrash(c CrashWindow) (CrashExposure, error) {
 	e.PerCrash = c.Rate.Float() * c.Window.Seconds()
 	e.AnyPerCrash = -math.Expm1(-e.PerCrash)
 	e.PerYear = e.PerCrash * c.CrashesPerYear
-	e.Formula = fmt.Sprintf("%s x %s = %.6g operations a crash, x %g crashes a year = %.6g",
-		c.Rate, span(c.Window), e.PerCrash, c.CrashesPerYear, e.PerYear)
+	e.Formula = fmt.Sprintf("%s x %s = %s operations a crash, x %g crashes a year = %s",
+		c.Rate, span(c.Window), number(e.PerCrash), c.CrashesPerYear, number(e.PerYear))
 	return e, nil
+}
+
+// number prints a count that may have a fraction: grouped from a thousand on,
+// else to six digits.
+func number(v float64) string {
+	if v < 1000 || v > 1e15 {
+		return fmt.Sprintf("%.6g", v)
+	}
+	return group(fmt.Sprintf("%.0f", v))
 }

@@ -16,23 +16,51 @@ type Growth struct {
 	// Retain is how long a record stays; ignored if Forever.
 	Retain  time.Duration
 	Forever bool
+	// Lag is how long a record may still be there after Retain: until its
+	// partition is dropped, or until the next sweep.
+	Lag time.Duration
 	// BytesPerRecord is what one record takes, all copies included.
 	BytesPerRecord float64
+	// FreshBytesPerRecord is the same before anything was deleted, 0 = as
+	// BytesPerRecord. From Retain on it turns into BytesPerRecord within Settle,
+	// in a straight line.
+	FreshBytesPerRecord float64
+	Settle              time.Duration
 	// Base is what is there at time 0 and stays (other data on the disk).
 	Base float64
 }
 
-// At returns records and bytes held t after the start of an empty store: the
-// integral of rate x (1+g)^(t/year) over the last Retain. t in nanoseconds as a
-// time.Duration, t < 0 counts as 0.
+// At returns records and bytes held at most t after the start of an empty store:
+// the integral of rate x (1+g)^(t/year) over the last Retain + Lag. t in
+// nanoseconds as a time.Duration, t < 0 counts as 0.
 func (g Growth) At(t time.Duration) (records, bytes float64) {
 	to := math.Max(0, t.Seconds())
 	from := 0.0
 	if !g.Forever {
-		from = math.Max(0, to-g.Retain.Seconds())
+		from = math.Max(0, to-g.Retain.Seconds()-g.Lag.Seconds())
 	}
 	records = g.Rate.Float() * g.integral(from, to)
-	return records, g.Base + records*g.BytesPerRecord
+	return records, g.Base + records*g.perRecord(to)
+}
+
+// perRecord is the bytes of a record t seconds after the start.
+func (g Growth) perRecord(t float64) float64 {
+	after := t - g.Retain.Seconds()
+	switch {
+	case g.FreshBytesPerRecord == 0:
+		return g.BytesPerRecord
+	case after <= 0 || g.Forever:
+		return g.FreshBytesPerRecord
+	case after >= g.Settle.Seconds():
+		return g.BytesPerRecord
+	}
+	return g.FreshBytesPerRecord + (g.BytesPerRecord-g.FreshBytesPerRecord)*after/g.Settle.Seconds()
+}
+
+// settled is the time in seconds after which, at a steady rate, the bytes no
+// longer change.
+func (g Growth) settled() float64 {
+	return g.Retain.Seconds() + math.Max(g.Lag.Seconds(), g.Settle.Seconds())
 }
 
 // integral of (1+g)^(t/year) from a to b seconds.
@@ -85,7 +113,10 @@ type Full struct {
 	// Never: the store stays below the limit for ever (no growth, or it shrinks).
 	Never bool
 	// At is when the limit is reached; 0 if it is exceeded from the start.
-	At      time.Duration
+	At time.Duration
+	// Highest is the most bytes there are before At, or ever within the horizon
+	// of 100 years.
+	Highest float64
 	Formula string
 	Source  string
 }
@@ -103,18 +134,29 @@ func (g Growth) FullAt(capacity, headroom float64) (Full, error) {
 		_, b := g.At(time.Duration(t * float64(time.Second)))
 		return b
 	}
-	end := 100 * Year.Seconds()
-	// bytes(t) rises until Retain; after it, it follows the growth of the rate.
-	top := end
+	top, steps := 100*Year.Seconds(), 1
 	if !g.Forever && g.PerYear <= 0 {
-		top = math.Min(end, g.Retain.Seconds())
+		top = math.Min(top, g.settled())
 	}
-	if at(top) < limit {
+	if g.PerYear < 0 { // the bytes may fall again before top
+		steps = 1000
+	}
+	highest, lo, hi := 0.0, 0.0, -1.0
+	for i := range steps + 1 {
+		t := top * float64(i) / float64(steps)
+		highest = math.Max(highest, at(t))
+		if at(t) >= limit {
+			hi = t
+			break
+		}
+		lo = t
+	}
+	f.Highest = highest
+	if hi < 0 {
 		f.Never = true
-		f.Formula = fmt.Sprintf("at most %.6g B < %.6g B", at(top), limit)
+		f.Formula = fmt.Sprintf("at most %.6g B < %.6g B", highest, limit)
 		return f, nil
 	}
-	lo, hi := 0.0, top
 	for hi-lo > 1e-3 && hi-lo > 1e-12*hi {
 		if mid := (lo + hi) / 2; at(mid) < limit {
 			lo = mid

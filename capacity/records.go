@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"strings"
 	"time"
 )
 
@@ -155,20 +156,30 @@ func trimZeros(s string) string {
 	return s
 }
 
-// span prints a duration in the largest unit that divides it: "7d", "90m",
-// "1h30m0s" stay readable in formulas.
+// span prints a duration as people write it, "7d", "90m", "7d10m6s": all of it,
+// in days, hours, minutes and seconds.
 func span(d time.Duration) string {
-	day := 24 * time.Hour
-	for _, u := range []struct {
+	units := []struct {
 		d time.Duration
 		s string
-	}{{day, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}, {time.Millisecond, "ms"}} {
-		if d != 0 && d%u.d == 0 {
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}, {time.Millisecond, "ms"}}
+	for _, u := range units {
+		if d != 0 && d%u.d == 0 && d/u.d <= 99 {
 			return fmt.Sprintf("%d%s", d/u.d, u.s)
 		}
 	}
-	if d == 0 {
-		return "0s"
+	if d <= 0 || d%time.Millisecond != 0 {
+		if d == 0 {
+			return "0s"
+		}
+		return d.String()
 	}
-	return d.String()
+	var out strings.Builder
+	for _, u := range units {
+		if n := d / u.d; n > 0 {
+			fmt.Fprintf(&out, "%d%s", n, u.s)
+			d -= n * u.d
+		}
+	}
+	return out.String()
 }

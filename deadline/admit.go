@@ -33,6 +33,9 @@ type Admission struct {
 	ShortBy time.Duration
 	// Margin is Remaining - Needed when the attempt is admitted, else 0.
 	Margin time.Duration
+	// Saturated says that Needed or ShortBy has more than 292 years and stands at
+	// [Max], a lower bound; Admit is right all the same.
+	Saturated bool
 }
 
 // Admit decides whether an attempt may start. An attempt that would end exactly
@@ -50,7 +53,13 @@ func Admit(r Request) (Admission, error) {
 			return Admission{}, fmt.Errorf("%s is negative: %v", f.name, f.d)
 		}
 	}
-	return admit(r.Budget-r.Spent, SatAdd(r.Backoff, r.Attempt)), nil
+	a := admit(r.Budget-r.Spent, SatAdd(r.Backoff, r.Attempt))
+	if r.Backoff > Max-r.Attempt { // needed is beyond Max, and so beyond any budget
+		a.Admit, a.Margin, a.Saturated = false, 0, true
+		a.ShortBy = SatAdd(SatSub(r.Backoff, a.Remaining), r.Attempt)
+	}
+	a.Saturated = a.Saturated || a.ShortBy == Max
+	return a, nil
 }
 
 // admit compares what is needed with what remains; remaining may be negative.

@@ -31,8 +31,9 @@ func TestAdmit(t *testing.T) {
 		{"nothing needed, nothing left", Request{100 * ms, 100 * ms, 0, 0}, Admission{Admit: true}},
 		{"nothing needed, overdrawn", Request{100 * ms, 101 * ms, 0, 0},
 			Admission{Remaining: -1 * ms, ShortBy: 1 * ms}},
-		{"the sum saturates and does not wrap", Request{Max, 0, Max, 1}, Admission{Admit: true, Remaining: Max, Needed: Max}},
-		{"the shortage saturates", Request{0, Max, Max, Max}, Admission{Remaining: -Max, Needed: Max, ShortBy: Max}},
+		{"the sum is longer than any budget: refused, and short by the rest", Request{Max, 0, Max, 1}, Admission{Remaining: Max, Needed: Max, ShortBy: 1, Saturated: true}},
+		{"the longest sum that is exact", Request{Max, 0, Max - 1, 1}, Admission{Admit: true, Remaining: Max, Needed: Max}},
+		{"the shortage saturates", Request{0, Max, Max, Max}, Admission{Remaining: -Max, Needed: Max, ShortBy: Max, Saturated: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -63,10 +64,11 @@ func TestAdmitAgainstBig(t *testing.T) {
 			t.Fatal(err)
 		}
 		sum := new(big.Int).Add(big.NewInt(int64(r.Backoff)), big.NewInt(int64(r.Attempt)))
-		if !sum.IsInt64() {
-			return // saturation is covered by the table
-		}
 		sum.Add(sum, big.NewInt(int64(r.Spent)))
+		short := new(big.Int).Sub(sum, big.NewInt(int64(r.Budget)))
+		if !got.Admit && !(short.IsInt64() && short.Int64() == int64(got.ShortBy)) && !(got.Saturated && short.Cmp(big.NewInt(int64(got.ShortBy))) > 0) {
+			t.Fatalf("%+v: short by %v, want %v", r, got.ShortBy, short)
+		}
 		if want := sum.Cmp(big.NewInt(int64(r.Budget))) <= 0; got.Admit != want {
 			t.Fatalf("%+v: admit %v, want %v", r, got.Admit, want)
 		}

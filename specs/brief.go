@@ -56,7 +56,9 @@ func (s *Step) brief(effects map[string]bool) *Step {
 	for _, where := range out.order {
 		out.Changed[where] = emptyColumn.ReplaceAllString(s.Changed[where], "")
 	}
-	out.Text = emptyColumn.ReplaceAllString(s.Text, "")
+	if !strings.HasPrefix(s.Text, "updates ") && !strings.HasPrefix(s.Text, "inserts ") { // what is set to none is set
+		out.Text = emptyColumn.ReplaceAllString(s.Text, "")
+	}
 	if jumpToLine.MatchString(out.Then) {
 		out.Then = ""
 	}

@@ -28,9 +28,24 @@ func pad(r uint64, n int) string {
 	return b.String()[:n]
 }
 
+// enoughKeys refuses keys that are too short to tell rows apart: of hexadecimal
+// digits, one row in 2,000 may fall on the key of another.
+func enoughKeys(length float64, rows int64) error {
+	if math.Pow(16, math.Trunc(length)) < 1000*float64(rows) {
+		return fmt.Errorf("keys of %.0f B are too short to tell %d rows apart, measure fewer rows or longer keys", length, rows)
+	}
+	return nil
+}
+
 // Redis loads a case into the database of dsn, which must be empty, and removes
-// the keys afterwards. It compares used_memory over the start.
+// the keys afterwards. It compares used_memory over the start, without the
+// buffers of clients.
 func Redis(ctx context.Context, dsn string, c Case, progress func(int64)) (r Result, err error) {
+	if o := c.Input.Redis; o.Structure != "stream" {
+		if err := enoughKeys(o.Key, c.Input.Rows); err != nil {
+			return r, err
+		}
+	}
 	rdb, err := engines.OpenRedis(dsn)
 	if err != nil {
 		return r, err
@@ -96,7 +111,11 @@ func Redis(ctx context.Context, dsn string, c Case, progress func(int64)) (r Res
 	if err != nil {
 		return r, err
 	}
-	used := func(m map[string]string) int64 { v, _ := strconv.ParseInt(m["used_memory"], 10, 64); return v }
+	used := func(m map[string]string) int64 {
+		all, _ := strconv.ParseInt(m["used_memory"], 10, 64)
+		clients, _ := strconv.ParseInt(m["mem_clients_normal"], 10, 64)
+		return all - clients
+	}
 	r = Result{Name: c.Name, Order: "any", Rows: c.Input.Rows, Measured: used(after) - used(before)}
 	return predict(r, c)
 }
@@ -129,14 +148,26 @@ func predict(r Result, c Case) (Result, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Predicted, r.Low, r.High, r.PredictedTable = s.Total, s.Low, s.High, s.Table
+	r.Predicted, r.Low, r.High, r.PredictedTable, r.Basis = s.Total, s.Low, s.High, s.Table, s.Basis
 	return r, nil
 }
+
+// minSubject is the shortest subject that is loaded: "s.x".
+const minSubject = 3
 
 // NATS loads a case into a stream or bucket of its own and deletes it
 // afterwards. It compares the bytes of messages that the server reports
 // (StreamState.Bytes); state files are not counted.
 func NATS(ctx context.Context, dsn string, c Case, progress func(int64)) (r Result, err error) {
+	switch o := c.Input.NATS; {
+	case c.Input.Engine == storage.NATSKV:
+		err = enoughKeys(o.Subject, c.Input.Rows)
+	case o.Subject < minSubject:
+		err = fmt.Errorf("a subject of %.0f B: measuring needs at least %d B, such as s.x", o.Subject, minSubject)
+	}
+	if err != nil {
+		return r, err
+	}
 	nc, err := engines.OpenNATS(dsn)
 	if err != nil {
 		return r, err
@@ -184,7 +215,7 @@ func NATS(ctx context.Context, dsn string, c Case, progress func(int64)) (r Resu
 
 func publish(ctx context.Context, js nats.JetStreamContext, c Case, o *storage.NATSOptions, progress func(int64)) error {
 	payload := []byte(pad(1, int(math.Round(o.Payload))))
-	subject := "s." + strings.Repeat("x", max(1, int(o.Subject)-2))
+	subject := "s." + strings.Repeat("x", int(o.Subject)-len("s."))
 	for row := range uint64(c.Input.Rows) {
 		if ctx.Err() != nil {
 			return ctx.Err()

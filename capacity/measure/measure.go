@@ -32,6 +32,7 @@ type Result struct {
 	Rows      int64
 	Predicted int64
 	Low, High int64
+	Basis     storage.Basis // of the prediction
 	Measured  int64
 	// Parts are table and index bytes, predicted and measured; measured 0 where
 	// the engine does not tell them apart.
@@ -216,7 +217,7 @@ func (l *loader) compare() (Result, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Predicted, r.Low, r.High, r.PredictedTable = s.Total, s.Low, s.High, s.Table
+	r.Predicted, r.Low, r.High, r.PredictedTable, r.Basis = s.Total, s.Low, s.High, s.Table, s.Basis
 	return r, nil
 }
 

@@ -90,6 +90,8 @@ func archiveSize(in Input, o ArchiveOptions, raw, entropy float64) (Size, error)
 		s.Basis = Arithmetic
 		s.Table = int64(math.Round(n * raw))
 		s.Total = s.Table
+		s.spread(0.05, 0.05)
+		s.Notes = append(s.Notes, "archive: numbers and times as text are taken as 6 and 26 characters")
 		return s, nil
 	}
 	ratio, ok := archiveRatio[o.Format+"+"+o.Codec]

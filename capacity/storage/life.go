@@ -25,10 +25,14 @@ type Life struct {
 	// Partitions that the window spans, for DeletePartition; one more exists
 	// while it is filled.
 	Partitions int
+	// PartitionShare is the length of a partition as a share of the window; 0 =
+	// 1 / Partitions. A partition goes when its youngest row leaves the window,
+	// so up to 1 + PartitionShare of the window is held.
+	PartitionShare float64
 	// VacuumShare is the rows that arrive between two vacuums as a share of the
 	// window, for DeleteSweep; 0 = 0.1.
 	VacuumShare float64
-	// Turnovers of the window to look at; 0 = 4.
+	// Turnovers of the window to look at; 0 = DefaultTurnovers.
 	Turnovers float64
 	// RowsPerCommit is the rows of one transaction; 0 = 1.
 	RowsPerCommit float64
@@ -48,6 +52,10 @@ type Life struct {
 	// grows in a full page).
 	NullToValue bool
 }
+
+// DefaultTurnovers of a window under deletion: the decay of random indexes was
+// measured over four and slows down there (docs/capacity.md).
+const DefaultTurnovers = 4
 
 // Flow is the log volume of a row in its life.
 type Flow struct {
@@ -73,7 +81,7 @@ func Plateau(in Input, l Life) (Size, error) {
 		l.VacuumShare = 0.1
 	}
 	if l.Turnovers == 0 {
-		l.Turnovers = 4
+		l.Turnovers = DefaultTurnovers
 	}
 	if l.VacuumShare < 0 || l.VacuumShare > 10 || l.Turnovers < 0 || l.Turnovers > 1000 {
 		return Size{}, fmt.Errorf("vacuum share %v or turnovers %v out of range", l.VacuumShare, l.Turnovers)
@@ -92,21 +100,36 @@ func Plateau(in Input, l Life) (Size, error) {
 // partitioned sizes the partitions of the window and the one being filled.
 func partitioned(in Input, l Life) (Size, error) {
 	n := max(1, l.Partitions)
+	if n > MaxPartitions {
+		return Size{}, fmt.Errorf("%d partitions in the window: at most %d are sized, make them longer", n, MaxPartitions)
+	}
+	share := l.PartitionShare
+	if share == 0 {
+		share = 1 / float64(n)
+	}
 	rows := in.Rows
 	if in.Table != nil {
 		t := *in.Table
 		t.Partitions = n + 1
 		in.Table = &t
 	}
-	in.Rows = rows + int64(math.Ceil(float64(rows)/float64(n)))
+	in.Rows = rows + int64(math.Ceil(float64(rows)*share))
 	s, err := Estimate(in)
 	if err != nil {
 		return s, err
 	}
-	s.Rows = rows
-	s.Notes = append(s.Notes, fmt.Sprintf("%d partitions of the window and the one being filled; DROP gives back the bytes of one partition", n))
+	s.Rows, s.Held = rows, in.Rows
+	window := fmt.Sprintf("%d partitions of the window and the one being filled", n)
+	if n == 1 {
+		window = "one partition of the window and the one being filled"
+	}
+	s.Notes = append(s.Notes, window+"; DROP gives back the bytes of one partition")
 	return s, nil
 }
+
+// MaxPartitions is the most partitions of a window that are sized. Source: the
+// limit of MySQL and MariaDB (8,192 a table); PostgreSQL plans slow down before.
+const MaxPartitions = 8192
 
 // swept sizes DELETE in batches.
 func swept(in Input, l Life) (Size, error) {
@@ -124,7 +147,7 @@ func swept(in Input, l Life) (Size, error) {
 	if err != nil {
 		return s, err
 	}
-	s.Rows = rows
+	s.Rows, s.Held = rows, grown.Rows
 	s.Basis = Measured
 	if in.Engine == SQLite {
 		k := 1.0
@@ -269,6 +292,10 @@ func FieldBytes(e Engine, t *Table) float64 {
 		cols, err = liteColumns(t)
 	case Postgres:
 		cols, _, err = pgColumns(t)
+	case Archive: // its CREATE TABLE is PostgreSQL's, its columns may have no types
+		if cols, _, err = pgColumns(t); err != nil {
+			cols, err = t.Columns, nil
+		}
 	default:
 		cols = t.Columns
 	}

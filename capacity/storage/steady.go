@@ -170,6 +170,7 @@ func pgPlateau(in Input, st steady) (Size, error) {
 	}
 	s.Total = s.Table + s.Index
 	s.Engine, s.Rows = Postgres, in.Rows
+	s.Held = in.Rows + int64(math.Ceil(float64(in.Rows)*st.share))
 	s.spread(0.02, 0.03)
 	return s, nil
 }

@@ -173,7 +173,9 @@ const (
 // Size is an estimate.
 type Size struct {
 	Engine Engine
-	Rows   int64
+	// Rows of the window; Held is how many there are at most, with those that
+	// deletion has not removed yet.
+	Rows, Held int64
 	// Table and Index are bytes of the table proper and of its indexes, all
 	// pages included; Total is the file, or the memory for Redis, and may be
 	// more than their sum.
@@ -255,6 +257,9 @@ func Estimate(in Input) (Size, error) {
 			}
 		}
 	}
+	if err := boundBytes(in); err != nil {
+		return Size{}, err
+	}
 	var s Size
 	var err error
 	switch in.Engine {
@@ -280,7 +285,7 @@ func Estimate(in Input) (Size, error) {
 	if err != nil {
 		return Size{}, err
 	}
-	s.Engine, s.Rows = in.Engine, in.Rows
+	s.Engine, s.Rows, s.Held = in.Engine, in.Rows, in.Rows
 	if s.Low == 0 || s.Low > s.Total {
 		s.Low = s.Total
 	}

@@ -13,7 +13,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -53,7 +52,8 @@ func Range(low, high float64) (Dist, error) {
 
 // Quantiles returns the lognormal (if all values are above zero) or normal
 // distribution with the given quantiles, for example {0.5: 40e3, 0.95: 100e3}.
-// With more than two, the line through the normal scores by least squares.
+// With more than two it has all of them: between two neighbours, and beyond the
+// outer ones, it is the (log)normal through them.
 // Errors: fewer than two, not increasing, not finite, a share outside 0..1.
 func Quantiles(q map[float64]float64) (Dist, error) {
 	if len(q) < 2 {
@@ -82,12 +82,33 @@ func Quantiles(q map[float64]float64) (Dist, error) {
 			y[i] = math.Log(y[i])
 		}
 	}
-	mu, sigma := stat.LinearRegression(z, y, nil, false)
+	if len(ps) > 2 {
+		return pieces{z, y, positive}, nil
+	}
+	sigma := (y[1] - y[0]) / (z[1] - z[0])
+	mu := y[0] - sigma*z[0]
 	if positive {
 		return wrap{distuv.LogNormal{Mu: mu, Sigma: sigma}}, nil
 	}
 	return wrap{distuv.Normal{Mu: mu, Sigma: sigma}}, nil
 }
+
+// pieces is a distribution through several quantiles: values (or their
+// logarithms, if log) over normal scores.
+type pieces struct {
+	z, y []float64
+	log  bool
+}
+
+func (p pieces) Quantile(at float64) float64 {
+	v := Interpolate(p.z, p.y)(distuv.UnitNormal.Quantile(at))
+	if p.log {
+		return math.Exp(v)
+	}
+	return v
+}
+
+func (p pieces) Fixed() bool { return false }
 
 // samples is an empirical distribution.
 type samples []float64

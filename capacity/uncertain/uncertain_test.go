@@ -88,6 +88,24 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// However uneven, every quantile that is given is one of the distribution.
+func TestAllQuantilesAreKept(t *testing.T) {
+	for _, q := range []map[float64]float64{
+		{0.05: 1, 0.5: 100e3, 0.95: 1e6, 0.999: 2e6},
+		{0.1: -5, 0.5: 0, 0.9: 100},
+	} {
+		d, err := uncertain.Quantiles(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for p, want := range q {
+			if got := d.Quantile(p); math.Abs(got-want) > 1e-9*math.Max(1, math.Abs(want)) {
+				t.Errorf("quantile %v is %v, want %v", p, got, want)
+			}
+		}
+	}
+}
+
 // A range keeps its quantiles, whatever the sign.
 func TestRangeProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

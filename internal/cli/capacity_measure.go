@@ -24,7 +24,6 @@ type measureOptions struct {
 	tolerance string
 	grid      bool
 	saved     []string
-	count     int64
 }
 
 const measureSchema = "relplan.dev/capacity-measure/v1"
@@ -39,6 +38,7 @@ type measureDocument struct {
 	Cases     []measuredDoc `json:"cases"`
 	Tolerance float64       `json:"tolerance"`
 	Within    bool          `json:"within"`
+	Basis     reports.Basis `json:"basis"`
 }
 
 type measuredRun struct {
@@ -49,19 +49,23 @@ type measuredRun struct {
 	Basis   reports.Basis `json:"basis"`
 }
 
+// measuredDoc is one case; its basis is that of measured_bytes and error.
 type measuredDoc struct {
-	Name      string  `json:"name"`
-	Rows      int64   `json:"rows"`
-	Predicted int64   `json:"predicted_bytes"`
-	Low       int64   `json:"low_bytes"`
-	High      int64   `json:"high_bytes"`
-	Measured  int64   `json:"measured_bytes"`
-	Error     float64 `json:"error"`
-	Within    bool    `json:"within"`
+	Name           string         `json:"name"`
+	Rows           int64          `json:"rows"`
+	Predicted      int64          `json:"predicted_bytes"`
+	Low            int64          `json:"low_bytes"`
+	High           int64          `json:"high_bytes"`
+	PredictedBasis *reports.Basis `json:"predicted_bytes_basis"`
+	Measured       int64          `json:"measured_bytes"`
+	Error          float64        `json:"error"`
+	Within         bool           `json:"within"`
+	Basis          *reports.Basis `json:"basis"`
 }
 
 func newCapacityMeasure(f *factory) *cobra.Command {
 	o := &measureOptions{}
+	o.rows = countFlag{n: 200_000, set: true}
 	c := &cobra.Command{
 		Use:   "measure --engine DSN --ddl FILE",
 		Short: "Load a sample of a table into a real engine: predicted against measured",
@@ -85,7 +89,7 @@ that contains the measurement counts as met.`,
 	fl.StringVar(&o.tolerance, "tolerance", "3%", "largest relative error that passes")
 	fl.BoolVar(&o.grid, "grid", false, "measure the accuracy grid instead of a table")
 	fl.StringArrayVar(&o.saved, "saved", nil, "report results saved with -o json instead of measuring; repeatable")
-	fl.Int64Var(&o.count, "rows", 200_000, "rows to load")
+	fl.Var(&o.rows, "rows", "rows to load")
 	fl.StringVar(&o.ddl, "ddl", "", "file with CREATE TABLE and CREATE INDEX")
 	fl.StringVar(&o.table, "table", "", "table of the file, if it has several")
 	fl.StringVar(&o.order, "key-order", "", "arrival order of primary keys")
@@ -116,8 +120,8 @@ func runMeasure(f *factory, o *measureOptions, cmd *cobra.Command) error {
 	if len(o.engines) > 1 && !o.grid {
 		return usagef("one --engine at a time without --grid")
 	}
-	if o.count < 1 || o.count > 1<<31 {
-		return usagef("--rows %d is not between 1 and 2^31", o.count)
+	if o.rows.n < 1 || o.rows.n > 1<<31 {
+		return usagef("--rows %d is not between 1 and 2^31", o.rows.n)
 	}
 	ctx, cancel := f.limited(cmd)
 	defer cancel()
@@ -135,6 +139,7 @@ func runMeasure(f *factory, o *measureOptions, cmd *cobra.Command) error {
 // emitMeasured writes the report; the exit code says whether all was met.
 func (f *factory) emitMeasured(doc *measureDocument) error {
 	doc.Engine, doc.Version, doc.Cases = doc.Engines[0].Engine, doc.Engines[0].Version, doc.Engines[0].Cases
+	doc.Basis = doc.Engines[0].Basis
 	r, notRun := measureReport(doc)
 	if err := f.Emit(r); err != nil {
 		return err
@@ -163,6 +168,9 @@ func (f *factory) savedMeasurements(o *measureOptions, tol float64) error {
 		for _, run := range one.Engines {
 			for i := range run.Cases {
 				c := &run.Cases[i]
+				if c.Basis == nil { // saved by a version that did not tell it
+					c.Basis = measuredBasis(run, c.Rows)
+				}
 				c.Within = measure.Result{Predicted: c.Predicted, Low: c.Low, High: c.High, Measured: c.Measured}.Within(tol)
 			}
 			doc.Engines = append(doc.Engines, run)
@@ -242,10 +250,16 @@ func (f *factory) measureEngine(ctx context.Context, o *measureOptions, target s
 			return run, usageError{fmt.Errorf("%s: %w", c.Name, err)}
 		}
 		run.Cases = append(run.Cases, measuredDoc{Name: r.Name, Rows: r.Rows, Predicted: r.Predicted, Low: r.Low, High: r.High, Measured: r.Measured,
-			Error: math.Round(r.Error()*1e6) / 1e6, Within: r.Within(tol)})
+			Error: math.Round(r.Error()*1e6) / 1e6, Within: r.Within(tol),
+			PredictedBasis: &reports.Basis{Kind: string(r.Basis), Engine: run.Engine, Source: "relplan capacity --rows with the same description"},
+			Basis:          measuredBasis(run, r.Rows)})
 	}
 	run.Basis.N = int64(len(run.Cases))
 	return run, nil
+}
+
+func measuredBasis(run measuredRun, rows int64) *reports.Basis {
+	return &reports.Basis{Kind: "measured", Engine: strings.TrimSpace(run.Engine + " " + run.Version), N: rows}
 }
 
 // measureServer are arguments that make a private server fast enough.
@@ -277,16 +291,16 @@ func (f *factory) measureCase(ctx context.Context, kind engines.Kind, dsn string
 // measureCases are the grid, or the table that the flags describe.
 func (f *factory) measureCases(o *measureOptions, engine storage.Engine) ([]measure.Case, error) {
 	if o.grid {
-		return measure.Grid(engine, o.count)
+		return measure.Grid(engine, o.rows.n)
 	}
 	c := o.capacityOptions
-	c.engine, c.rows, c.state = string(engine), o.count, "loaded"
-	p, err := c.plan(true)
+	c.engine, c.state = string(engine), "loaded"
+	p, err := c.plan()
 	if err != nil {
 		return nil, err
 	}
 	p.OnRead = func(path string, src []byte) { f.sources[path] = src }
-	in, ddl, err := p.SampleInput(p.Stores[0], o.count)
+	in, ddl, err := p.SampleInput(p.Stores[0], o.rows.n)
 	if err != nil {
 		return nil, err
 	}

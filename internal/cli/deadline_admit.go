@@ -7,7 +7,6 @@ import (
 
 	"github.com/relplan/relplan/deadline"
 	"github.com/relplan/relplan/internal/plan"
-	"github.com/relplan/relplan/internal/quantity"
 	"github.com/relplan/relplan/reports"
 )
 
@@ -53,7 +52,7 @@ func runDeadlineAdmit(f *factory, o *admitOptions) error {
 		return usageError{err}
 	}
 	r := &reports.Report{Command: "deadline admit", Title: "Deadline admission", Data: admitDocument{"relplan.dev/deadline-admit/v1", a}}
-	d := quantity.FormatDuration
+	d := plan.SpanText
 	status, mark := reports.Passed, reports.Good
 	if !a.Admit {
 		status, mark = reports.Failed, reports.Bad

@@ -45,9 +45,10 @@ type hopChangeDoc struct {
 }
 
 type pathChangeDoc struct {
-	Path string `json:"path"`
-	Old  *int64 `json:"old"`
-	New  *int64 `json:"new"`
+	Path     string `json:"path"`
+	Old      *int64 `json:"old"`
+	New      *int64 `json:"new"`
+	Attempts string `json:"attempts"`
 }
 
 func newRetryDiff(f *factory) *cobra.Command {
@@ -101,13 +102,7 @@ func runRetryDiff(f *factory, cmd *cobra.Command, o *retryDiffOptions, oldPath, 
 	for _, x := range d.New {
 		r.Findings = append(r.Findings, reportFinding(x))
 	}
-	for _, h := range d.Hops {
-		c := reports.Case{Suite: "retry diff", Name: h.Hop, Status: reports.Passed, Message: h.Attempts}
-		if h.Grew {
-			c.Status = reports.Failed
-		}
-		r.Cases = append(r.Cases, c)
-	}
+	addGrowth(r, d)
 	if err := f.Emit(r); err != nil {
 		return err
 	}
@@ -153,7 +148,7 @@ func diffDoc(d lint.Diff, old, now []*retryconfig.File) retryDiffDoc {
 		return &n
 	}
 	for _, p := range d.Paths {
-		doc.Paths = append(doc.Paths, pathChangeDoc{p.Path, count(p.Old), count(p.New)})
+		doc.Paths = append(doc.Paths, pathChangeDoc{p.Path, count(p.Old), count(p.New), pathText(p)})
 	}
 	doc.Findings.New, doc.Findings.Gone = findingDocs(d.New), findingDocs(d.Gone)
 	doc.Unread.Old, doc.Unread.New = unreadDocs(old), unreadDocs(now)
@@ -172,7 +167,7 @@ func diffBlocks(d lint.Diff) []reports.Block {
 	if len(d.Paths) > 0 {
 		t := reports.Table{Caption: "attempts along a path, for one request at the top", Columns: []reports.Column{{Name: "path"}, {Name: "attempts"}}}
 		for _, p := range d.Paths {
-			t.Rows = append(t.Rows, []string{p.Path, fmt.Sprintf("%s -> %s", orNone(p.Old), orNone(p.New))})
+			t.Rows = append(t.Rows, []string{p.Path, pathText(p)})
 		}
 		blocks = append(blocks, t)
 	}
@@ -200,6 +195,36 @@ func diffBlocks(d lint.Diff) []reports.Block {
 		text, mark = "attempts or a worst time grew, or a finding is new", reports.Bad
 	}
 	return append(blocks, reports.Paragraph{Text: text, Mark: mark})
+}
+
+// addGrowth gives SARIF and JUnit what changed: a hop or a path that grew fails, and is a
+// finding of its own where no rule finds anything.
+func addGrowth(r *reports.Report, d lint.Diff) {
+	add := func(name, message string, grew bool, at *retryconfig.Hop) {
+		c := reports.Case{Suite: "retry diff", Name: name, Status: reports.Passed, Message: message}
+		if grew {
+			c.Status = reports.Failed
+		}
+		r.Cases = append(r.Cases, c)
+		if grew && at != nil {
+			r.Findings = append(r.Findings, reports.Finding{Rule: "retry-grew", Title: "A change makes more attempts or a longer worst time", Severity: diag.Warning.String(), File: at.File, Line: at.Line, Column: at.Column,
+				Message: name + ": " + message, Fingerprint: "retry-grew/" + name, Help: "Compare the attempts and the worst time before and after: relplan retry diff OLD NEW."})
+		}
+	}
+	for _, h := range d.Hops {
+		message := "attempts " + h.Attempts
+		if h.Worst != "" {
+			message += ", at worst " + h.Worst
+		}
+		add(h.Hop, message, h.Grew, h.New)
+	}
+	for _, p := range d.Paths {
+		add(p.Path, "attempts "+pathText(p), p.New > p.Old, p.Hop)
+	}
+}
+
+func pathText(p lint.PathChange) string {
+	return fmt.Sprintf("%s -> %s", orNone(p.Old), orNone(p.New))
 }
 
 func orNone(n int64) string {

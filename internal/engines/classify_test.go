@@ -3,6 +3,8 @@ package engines_test
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -26,6 +28,10 @@ func TestClassify(t *testing.T) {
 				must(t, a, s)
 			}
 			want(t, "a taken key", run(a, "insert into t values (1, 1)"), engines.Duplicate)
+			code := map[engines.Kind]string{engines.SQLite: "CONSTRAINT_PRIMARYKEY", engines.Postgres: "23505", engines.MySQL: "1062"}[kind]
+			if got := engines.Code(fmt.Errorf("wrapped: %w", run(a, "insert into t values (1, 1)"))); got != code {
+				t.Errorf("code of a taken key: got %q, want %q", got, code)
+			}
 			want(t, "nonsense", run(a, "select from where"), engines.OtherFailure)
 			short := map[engines.Kind]string{engines.Postgres: "set lock_timeout = '50ms'", engines.MySQL: "set innodb_lock_wait_timeout = 1"}[kind]
 			must(t, a, "begin")
@@ -45,6 +51,26 @@ func TestClassify(t *testing.T) {
 			}
 			want(t, "a cycle of waits", deadlock(t, a, b), engines.Deadlock)
 		})
+	}
+}
+
+func TestCodeOfOtherErrors(t *testing.T) {
+	if got := engines.Code(errors.New("no engine said this")); got != "" {
+		t.Errorf("got %q, want none", got)
+	}
+}
+
+func TestJournalModeOfSQLite(t *testing.T) {
+	for suffix, want := range map[string]string{"": "wal", "?journal_mode=delete": "delete"} {
+		own, err := engines.CreateOwn(context.Background(), "sqlite://x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer own.Drop(context.Background())
+		var got string
+		if err := session(t, own.DSN+suffix).QueryRowContext(context.Background(), "pragma journal_mode").Scan(&got); err != nil || got != want {
+			t.Errorf("%q: journal mode %q, %v, want %q", suffix, got, err, want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package engines
 import (
 	"context"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -32,11 +33,36 @@ func startNATS(_ context.Context, l *launch) (*Server, error) {
 	return &Server{Kind: NATS, Version: server.VERSION, DSN: fmt.Sprintf("nats://%s@127.0.0.1:%d", l.password, l.port)}, nil
 }
 
-// OpenNATS connects to a NATS server.
-func OpenNATS(dsn string) (*nats.Conn, error) {
-	nc, err := nats.Connect(dsn, nats.Name("relplan"), nats.Timeout(5*time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
+// NATSConn is a connection to a NATS server.
+type NATSConn struct {
+	*nats.Conn
+	sockets sockets
+}
+
+// OpenNATS connects to a NATS server, and again whenever the connection breaks.
+func OpenNATS(dsn string) (*NATSConn, error) {
+	return openNATS(dsn, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
+}
+
+// OpenNATSOnce connects to a NATS server; a connection that breaks stays broken.
+func OpenNATSOnce(dsn string) (*NATSConn, error) { return openNATS(dsn, nats.NoReconnect()) }
+
+func openNATS(dsn string, o ...nats.Option) (*NATSConn, error) {
+	c := &NATSConn{}
+	var err error
+	c.Conn, err = nats.Connect(dsn, append(o, nats.Name("relplan"), nats.Timeout(5*time.Second), nats.SetCustomDialer(c))...)
 	if err != nil {
 		return nil, &Unavailable{NATS, err.Error()}
 	}
-	return nc, nil
+	return c, nil
 }
+
+// Dial is for the driver.
+func (c *NATSConn) Dial(network, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return c.sockets.dial(ctx, network, addr)
+}
+
+// Cut closes the socket as a crash would, without a goodbye.
+func (c *NATSConn) Cut() { c.sockets.cut() }

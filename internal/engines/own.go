@@ -114,8 +114,12 @@ func disconnect(ctx context.Context, db *DB, name string) error {
 	return rows.Err()
 }
 
-// Remaining lists the databases of this process that are still there.
+// Remaining lists the databases (for SQLite, the folders of files) of this
+// process that are still there.
 func Remaining(ctx context.Context, dsn string) ([]string, error) {
+	if kind, err := KindOf(dsn); err != nil || kind == SQLite {
+		return remainingFiles(), err
+	}
 	db, err := OpenSQL(dsn)
 	if err != nil {
 		return nil, err
@@ -132,6 +136,17 @@ func Remaining(ctx context.Context, dsn string) ([]string, error) {
 		}
 	}
 	return mine, nil
+}
+
+func remainingFiles() []string {
+	var mine []string
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"file-*"))
+	for _, d := range dirs {
+		if pid, err := os.ReadFile(filepath.Join(d, "owner.pid")); err == nil && string(pid) == strconv.Itoa(os.Getpid()) {
+			mine = append(mine, d)
+		}
+	}
+	return mine
 }
 
 // owned lists the databases whose names have our form.
@@ -163,11 +178,26 @@ func ownerOf(name string) (pid int, ok bool) {
 	return pid, ok && cut && err == nil && len(tag) == 8
 }
 
+// Abandoned says whether a database or key was made by a process of this machine
+// that is gone.
+func Abandoned(name string) bool {
+	rest, ok := strings.CutPrefix(name, ownPrefix)
+	num, _, cut := strings.Cut(rest, "_")
+	pid, err := strconv.Atoi(num)
+	return ok && cut && err == nil && syscall.Kill(pid, 0) == syscall.ESRCH
+}
+
+// OnThisMachine says whether the server of an address runs here, so that the
+// numbers of processes in names mean something.
+func OnThisMachine(dsn string) bool {
+	u, err := url.Parse(dsn)
+	return err == nil && isLoopback(u.Hostname())
+}
+
 // dropOrphans drops databases made by processes of this machine that are gone.
 // A server on another machine is left alone: process numbers mean nothing there.
 func dropOrphans(ctx context.Context, db *DB) error {
-	u, err := url.Parse(db.DSN)
-	if err != nil || !isLoopback(u.Hostname()) {
+	if !OnThisMachine(db.DSN) {
 		return nil
 	}
 	names, err := owned(ctx, db)
@@ -176,7 +206,7 @@ func dropOrphans(ctx context.Context, db *DB) error {
 	}
 	var errs []error
 	for _, n := range names {
-		if pid, _ := ownerOf(n); syscall.Kill(pid, 0) == syscall.ESRCH {
+		if Abandoned(n) {
 			errs = append(errs, drop(ctx, db, n))
 		}
 	}

@@ -2,6 +2,7 @@ package engines
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -19,23 +20,42 @@ func (quiet) Printf(_ context.Context, format string, v ...any) {
 	log.New(io.Discard, "", 0).Printf(format, v...)
 }
 
+// RedisClient is a pool of connections to a Redis server.
+type RedisClient struct {
+	*redis.Client
+	sockets sockets
+}
+
 // OpenRedis opens a client; nothing is sent yet.
-func OpenRedis(dsn string) (*redis.Client, error) {
+func OpenRedis(dsn string) (*RedisClient, error) {
 	o, err := redis.ParseURL(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", redact(dsn), err)
 	}
 	o.MaxRetries = -1 // a lost answer must be seen, not repeated by the driver
 	o.DisableIdentity = true
-	return redis.NewClient(o), nil
+	c := &RedisClient{}
+	if o.TLSConfig == nil { // else the driver dials
+		o.Dialer = c.sockets.dial
+	}
+	c.Client = redis.NewClient(o)
+	return c, nil
 }
 
-func redisVersion(ctx context.Context, dsn string) (string, error) {
-	c, err := OpenRedis(dsn)
-	if err != nil {
-		return "", err
+// Cut closes every socket as a crash would, without a goodbye.
+func (c *RedisClient) Cut() { c.sockets.cut() }
+
+// Command sends one command; an answer of nothing is nil without an error.
+func (c *RedisClient) Command(ctx context.Context, words ...any) (any, error) {
+	v, err := c.Do(ctx, words...).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
 	}
-	defer c.Close()
+	return v, err
+}
+
+// Version asks the server what it is: "7.0.15".
+func (c *RedisClient) Version(ctx context.Context) (string, error) {
 	info, err := c.Info(ctx, "server").Result()
 	if err != nil {
 		return "", err
@@ -46,4 +66,13 @@ func redisVersion(ctx context.Context, dsn string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("no redis_version in INFO")
+}
+
+func redisVersion(ctx context.Context, dsn string) (string, error) {
+	c, err := OpenRedis(dsn)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	return c.Version(ctx)
 }

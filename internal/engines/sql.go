@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/url"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -29,11 +28,12 @@ type DB struct {
 	Kind Kind
 	DSN  string
 
-	mu    sync.Mutex
-	conns []net.Conn // open sockets, the newest last; none for SQLite
+	sockets sockets // none for SQLite
 }
 
-// OpenSQL opens a pool; nothing is sent yet.
+// OpenSQL opens a pool; nothing is sent yet. An address of SQLite may end in
+// ?journal_mode=delete for the rollback journal; without it the file is in WAL
+// mode.
 func OpenSQL(dsn string) (*DB, error) {
 	kind, err := KindOf(dsn)
 	if err != nil {
@@ -46,28 +46,37 @@ func OpenSQL(dsn string) (*DB, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", redact(dsn), err)
 		}
-		c.DialFunc = d.dial
+		c.DialFunc = d.sockets.dial
 		d.DB = stdlib.OpenDB(*c)
 	case MySQL:
 		c, err := mysqlConfig(dsn)
 		if err != nil {
 			return nil, err
 		}
-		c.DialFunc = d.dial
+		c.DialFunc = d.sockets.dial
 		connector, err := mysql.NewConnector(c)
 		if err != nil {
 			return nil, err
 		}
 		d.DB = sql.OpenDB(connector)
 	case SQLite:
-		path := strings.TrimPrefix(strings.TrimPrefix(dsn, "sqlite://"), "file:")
-		if d.DB, err = sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)"); err != nil {
+		if d.DB, err = sql.Open("sqlite", sqliteName(dsn)); err != nil {
 			return nil, err
 		}
 	default:
 		return nil, fmt.Errorf("%s is no SQL engine", kind)
 	}
 	return d, nil
+}
+
+// sqliteName is the address as the driver wants it.
+func sqliteName(dsn string) string {
+	path, query, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(dsn, "sqlite://"), "file:"), "?")
+	mode := "WAL"
+	if v, err := url.ParseQuery(query); err == nil && v.Get("journal_mode") == "delete" {
+		mode = "DELETE"
+	}
+	return "file:" + path + "?_pragma=journal_mode(" + mode + ")&_pragma=synchronous(OFF)"
 }
 
 func mysqlConfig(dsn string) (*mysql.Config, error) {
@@ -86,36 +95,15 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	c.User = u.User.Username()
 	c.Passwd, _ = u.User.Password()
 	c.ParseTime, c.InterpolateParams, c.MultiStatements = true, true, false
+	c.ClientFoundRows = true // an update of a row to the values it has counts, as everywhere else
 	c.Timeout = 5 * time.Second
 	c.Logger = &mysql.NopLogger{}
 	return c, nil
 }
 
-// dial connects and remembers the socket, so that Cut can end it without a
-// goodbye.
-func (d *DB) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-	if err == nil {
-		d.mu.Lock()
-		d.conns = append(d.conns, c)
-		d.mu.Unlock()
-	}
-	return c, err
-}
-
 // Cut closes every socket of the pool as a crash would: no rollback, no
 // goodbye is sent. SQLite has no socket; its connections are closed.
-func (d *DB) Cut() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, c := range d.conns {
-		if tcp, ok := c.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0)
-		}
-		_ = c.Close()
-	}
-	d.conns = nil
-}
+func (d *DB) Cut() { d.sockets.cut() }
 
 // versionOf connects, asks for the version and disconnects.
 func versionOf(ctx context.Context, dsn string) (string, error) {
@@ -196,6 +184,8 @@ func Classify(err error) Failure {
 		return map[uint16]Failure{1062: Duplicate, 1586: Duplicate, 1213: Deadlock, 1020: Serialization, 1205: LockTimeout, 3572: LockTimeout}[my.Number]
 	case errors.As(err, &lite):
 		switch code := lite.Code(); {
+		case code == 517: // SQLITE_BUSY_SNAPSHOT: another connection has written since this one has read
+			return Serialization
 		case code == 2067 || code == 1555: // SQLITE_CONSTRAINT_UNIQUE, _PRIMARYKEY
 			return Duplicate
 		case code&0xff == 5 || code&0xff == 6: // SQLITE_BUSY, SQLITE_LOCKED

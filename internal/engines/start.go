@@ -65,7 +65,7 @@ func startMariaDB(ctx context.Context, l *launch) (*Server, error) {
 	dsn := fmt.Sprintf("mysql://relplan:%s@127.0.0.1:%d/", l.password, l.port)
 	err = l.serve(ctx, ping(dsn), daemon, "--no-defaults", "--datadir="+l.path("data"), "--socket="+l.path("s"), "--pid-file="+l.path("pid"),
 		"--port="+strconv.Itoa(l.port), "--bind-address=127.0.0.1", "--init-file="+grants, "--skip-name-resolve", "--tmpdir="+l.dir,
-		"--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0", "--innodb-buffer-pool-size=256M", "--max-connections=200", "--character-set-server=utf8mb4")
+		"--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0", "--innodb-flush-method=nosync", "--innodb-buffer-pool-size=256M", "--max-connections=200", "--character-set-server=utf8mb4")
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +97,19 @@ func ping(dsn string) func(context.Context) error {
 		_, err := versionOf(ctx, dsn)
 		return err
 	}
+}
+
+// Reach says whether a server answers at an address; the error is an
+// *Unavailable.
+func Reach(ctx context.Context, dsn string) error {
+	kind, err := KindOf(dsn)
+	if err != nil {
+		return err
+	}
+	if _, err := versionOf(ctx, dsn); err != nil {
+		return &Unavailable{kind, fmt.Sprintf("%s: %v", redact(dsn), err)}
+	}
+	return nil
 }
 
 // Installed tells, without starting anything, whether a server of the kind can

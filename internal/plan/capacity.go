@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/relplan/relplan/capacity"
+	"github.com/relplan/relplan/capacity/storage"
 	"github.com/relplan/relplan/internal/diag"
 	"github.com/relplan/relplan/internal/quantity"
 	"github.com/relplan/relplan/reports"
@@ -36,6 +39,8 @@ type StoreDoc struct {
 	Replicas        int64  `json:"replicas"`
 	StoreSize
 	Basis reports.Basis `json:"basis"`
+
+	requiredWindow time.Duration
 }
 
 // WindowDoc compares what a dedupe store holds with what it needs.
@@ -81,9 +86,8 @@ func (w *Workload) rate() capacity.Rate {
 	case w.Rate.Mean.Set:
 		return exactRate(w.Rate.Mean.V)
 	case w.Rate.dist != nil:
-		r := new(big.Rat)
-		r.SetFloat64(math.Round(w.Rate.dist.Quantile(0.5)))
-		return capacity.Rate{PerSecond: r}
+		r, _ := new(big.Rat).SetString(strconv.FormatFloat(w.Rate.dist.Quantile(0.5), 'e', 5, 64))
+		return capacity.Rate{PerSecond: r} // nil, and so no events, where the median is no number
 	}
 	return capacity.Rate{}
 }
@@ -122,9 +126,18 @@ func (f *File) capacity(extra []capacity.Source) (*capacityResult, error) {
 	for _, u := range f.Unknown {
 		l.AddErr(u.Pos, codeValue, f.sizeUnknown(u, res))
 	}
-	res.doc.Records, res.doc.RecordsText = wireInt(sum(res.doc.Stores, func(s StoreDoc) int64 { return max(s.Rows, s.RequiredRows) }))
-	res.doc.RawBytes, res.doc.RawText = wireInt(sum(res.doc.Stores, func(s StoreDoc) int64 { return max(s.RawBytes, s.RequiredRawByte) }))
-	return res, l.Err()
+	if l.HasErrors() {
+		return res, l.Err()
+	}
+	records := sum(res.doc.Stores, func(s StoreDoc) int64 { return max(s.Rows, s.RequiredRows) })
+	raw := sum(res.doc.Stores, func(s StoreDoc) int64 { return max(s.RawBytes, s.RequiredRawByte) })
+	if !records.IsInt64() || !raw.IsInt64() {
+		return res, diag.New(diag.Pos{File: f.Path, Line: 1, Column: 1}, "all stores together hold %s records of %s: %v",
+			quantity.FormatCount(records), quantity.FormatBytes(raw), storage.ErrTooLarge)
+	}
+	res.doc.Records, res.doc.RecordsText = records.Int64(), exactText(records)
+	res.doc.RawBytes, res.doc.RawText = raw.Int64(), exactText(raw)
+	return res, nil
 }
 
 func sum(stores []StoreDoc, of func(StoreDoc) int64) *big.Int {
@@ -135,27 +148,24 @@ func sum(stores []StoreDoc, of func(StoreDoc) int64) *big.Int {
 	return t
 }
 
-// wireInt gives a count for JSON: an integer, and its decimal text where a
-// double would round it.
-func wireInt(n *big.Int) (int64, string) {
-	v := clampInt(n)
+// exactText is the decimal text of a count that a double would round, for
+// readers of JSON; "" for all others.
+func exactText(n *big.Int) string {
 	if n.BitLen() > 53 {
-		return v, n.String()
+		return n.String()
 	}
-	return v, ""
-}
-
-func clampInt(n *big.Int) int64 {
-	if !n.IsInt64() {
-		return 1<<63 - 1
-	}
-	return n.Int64()
+	return ""
 }
 
 func (f *File) sizeStore(s *Store, extra []capacity.Source, res *capacityResult) error {
 	w := f.workload(s.Holds.V)
 	doc := StoreDoc{Name: s.Name, Engine: s.Engine.V, Replicas: s.Replicas.V, StoreSize: noSize()}
-	need := s.Retain.V
+	hold := s.Retain.V
+	if s.Forever && !s.Rows.Set {
+		hold = capacity.Year
+		doc.Notes = append(doc.Notes, "kept for ever: rows and bytes are those after one year, see the growth")
+	}
+	need := hold
 	if s.Dedupes.Set {
 		win, err := capacity.CheckWindow(capacity.Store{
 			Name: s.Name, Retain: s.Retain.V, Forever: s.Forever,
@@ -171,7 +181,7 @@ func (f *File) sizeStore(s *Store, extra []capacity.Source, res *capacityResult)
 			return err
 		}
 	}
-	held, err := f.rows(w, s, s.Retain.V)
+	held, err := f.rows(w, s, hold)
 	if err != nil {
 		return err
 	}
@@ -179,9 +189,10 @@ func (f *File) sizeStore(s *Store, extra []capacity.Source, res *capacityResult)
 	if err != nil {
 		return err
 	}
-	record := big.NewInt(f.recordBytes(s, w))
-	doc.Rows, doc.RawBytes = clampInt(held.Value), clampInt(new(big.Int).Mul(held.Value, record))
-	doc.RequiredRows, doc.RequiredRawByte = clampInt(required.Value), clampInt(new(big.Int).Mul(required.Value, record))
+	if err := f.rawBytes(s, w, held.Value, required.Value, &doc); err != nil {
+		return err
+	}
+	doc.requiredWindow = need
 	doc.Basis = reports.Arithmetic(held.Formula)
 	if err := f.realBytes(s, w, &doc); err != nil {
 		return err
@@ -197,13 +208,41 @@ func (f *File) sizeStore(s *Store, extra []capacity.Source, res *capacityResult)
 	return nil
 }
 
-// rows is the exact number of rows of the store that a window holds.
+// rawBytes fills rows and raw bytes, held and required.
+func (f *File) rawBytes(s *Store, w *Workload, held, required *big.Int, doc *StoreDoc) error {
+	record := big.NewInt(f.recordBytes(s, w))
+	for _, x := range []struct {
+		rows       *big.Int
+		count, raw *int64
+	}{{held, &doc.Rows, &doc.RawBytes}, {required, &doc.RequiredRows, &doc.RequiredRawByte}} {
+		raw := new(big.Int).Mul(x.rows, record)
+		if !x.rows.IsInt64() || !raw.IsInt64() {
+			return f.sizeError(s, fmt.Errorf("%s rows of %s: %w", quantity.FormatInt(x.rows), quantity.FormatBytes(record), storage.ErrTooLarge))
+		}
+		*x.count, *x.raw = x.rows.Int64(), raw.Int64()
+	}
+	return nil
+}
+
+// rowRate is the rows a second that a store takes up.
+func (s *Store) rowRate(w *Workload) capacity.Rate {
+	return w.rate().Scale(new(big.Rat).SetInt64(s.RowsPerRecord.Or(1)))
+}
+
+// rows is the exact number of rows of the store that a window holds. Rows that the
+// plan gives are those of the retention.
 func (f *File) rows(w *Workload, s *Store, window time.Duration) (capacity.Amount, error) {
 	if s.Rows.Set {
 		n := big.NewInt(s.Rows.V)
+		if keep := s.Retain.V; keep > 0 && window != keep {
+			n.Mul(n, big.NewInt(int64(window)))
+			n.Add(n, big.NewInt(int64(keep)-1)).Quo(n, big.NewInt(int64(keep)))
+			return capacity.Amount{Value: n, Formula: fmt.Sprintf("%s rows in %s, scaled to %s", quantity.FormatInt(big.NewInt(s.Rows.V)),
+				quantity.FormatDuration(keep), quantity.FormatDuration(window)), Source: "rows x window / retention"}, nil
+		}
 		return capacity.Amount{Value: n, Formula: quantity.FormatInt(n) + " rows given", Source: "rows"}, nil
 	}
-	return capacity.Records(w.rate().Scale(new(big.Rat).SetInt64(s.RowsPerRecord.Or(1))), window)
+	return capacity.Records(s.rowRate(w), window)
 }
 
 // windowSources are what can bring a record of the workload back.
@@ -281,9 +320,24 @@ func (f *File) sizeUnknown(u *UnknownExposure, res *capacityResult) error {
 	d := ExposureDoc{Name: u.Workload.V + " UNKNOWN", CountMean: &e.CountMean, CountP99: &e.CountHigh, PerYear: &e.PerYear, Text: e.Formula, Basis: reports.Arithmetic(e.Source)}
 	if u.Amount.Set {
 		d.AmountMean, d.AmountP99, d.Currency = &e.AmountMean, &e.AmountHigh, u.Currency
+		d.Text += fmt.Sprintf("; %s on average, %s at most", money(e.AmountMean, u.Currency), money(e.AmountHigh, u.Currency))
 	}
 	res.doc.Exposure = append(res.doc.Exposure, d)
 	return nil
+}
+
+// moneyText prints an amount with two decimals where it has cents, grouped.
+func moneyText(v float64) string {
+	if v = math.Round(v*100) / 100; math.Abs(v) >= 1e6 || v == math.Trunc(v) {
+		n, _ := big.NewFloat(math.Round(v)).Int(nil)
+		return quantity.FormatInt(n)
+	}
+	whole, cents := math.Modf(v)
+	return fmt.Sprintf("%s.%02.0f", quantity.FormatInt(big.NewInt(int64(whole))), math.Abs(cents*100))
+}
+
+func money(v float64, currency string) string {
+	return strings.TrimSpace(moneyText(v) + " " + currency)
 }
 
 // blocks is the readable form.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/relplan/relplan/deadline"
@@ -17,6 +18,7 @@ type AdmitDoc struct {
 	RemainingNS int64         `json:"remaining_ns"`
 	NeededNS    int64         `json:"needed_ns"`
 	ShortByNS   int64         `json:"short_by_ns"`
+	Saturated   bool          `json:"saturated"` // needed_ns or short_by_ns has more than 292 years and is a lower bound
 	Path        []string      `json:"path,omitempty"`
 	Text        string        `json:"text,omitempty"`
 	Basis       reports.Basis `json:"basis"`
@@ -28,9 +30,9 @@ func Admission(r deadline.Request) (AdmitDoc, error) {
 	if err != nil {
 		return AdmitDoc{}, err
 	}
-	d := quantity.FormatDuration
+	d := SpanText
 	doc := AdmitDoc{
-		Admit: a.Admit, RemainingNS: int64(a.Remaining), NeededNS: int64(a.Needed), ShortByNS: int64(a.ShortBy),
+		Admit: a.Admit, RemainingNS: int64(a.Remaining), NeededNS: int64(a.Needed), ShortByNS: int64(a.ShortBy), Saturated: a.Saturated,
 		Basis: reports.Arithmetic("admit iff spent + backoff + attempt <= budget"),
 		Text:  fmt.Sprintf("admitted: the attempt needs %s, %s left, margin %s", d(a.Needed), d(a.Remaining), d(a.Margin)),
 	}
@@ -38,6 +40,18 @@ func Admission(r deadline.Request) (AdmitDoc, error) {
 		doc.Text = fmt.Sprintf("refused: the attempt needs %s, %s left, short by %s", d(a.Needed), d(a.Remaining), d(a.ShortBy))
 	}
 	return doc, nil
+}
+
+// SpanText prints a duration; the longest one is where sums stop, so it is told as
+// a bound.
+func SpanText(d time.Duration) string {
+	switch {
+	case d == deadline.Max:
+		return "292 years or more"
+	case d == math.MinInt64:
+		return "-292 years or less"
+	}
+	return quantity.FormatDuration(d)
 }
 
 func (f *File) admissions() ([]AdmitDoc, error) {
@@ -63,9 +77,9 @@ func admissionBlocks(docs []AdmitDoc) []reports.Block {
 	for _, a := range docs {
 		verdict, short := "admitted", "-"
 		if !a.Admit {
-			verdict, short = "REFUSED", quantity.FormatDuration(time.Duration(a.ShortByNS))
+			verdict, short = "REFUSED", SpanText(time.Duration(a.ShortByNS))
 		}
-		t.Rows = append(t.Rows, []string{a.Name, quantity.FormatDuration(time.Duration(a.RemainingNS)), quantity.FormatDuration(time.Duration(a.NeededNS)), short, verdict})
+		t.Rows = append(t.Rows, []string{a.Name, SpanText(time.Duration(a.RemainingNS)), SpanText(time.Duration(a.NeededNS)), short, verdict})
 	}
 	return []reports.Block{reports.Heading{Level: 2, Text: "Deadlines"}, t}
 }

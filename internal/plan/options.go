@@ -1,9 +1,9 @@
 package plan
 
 import (
-	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +38,8 @@ type OptionDoc struct {
 	Latency      string        `json:"latency"`
 	Trusts       string        `json:"trusts"`
 	Basis        reports.Basis `json:"basis"`
+
+	tooLarge bool // the bytes do not fit and are not to be shown
 }
 
 // prices reads {postgres: 0.115 USD/GB/month}.
@@ -120,7 +122,7 @@ func (f *File) options(s *Store, w *Workload, win capacity.Window, doc *StoreDoc
 	if err != nil {
 		return nil, err
 	}
-	archive := storage.Input{Engine: storage.Archive, Rows: clampInt(old.Value), Table: in.Table, Order: in.Order,
+	archive := storage.Input{Engine: storage.Archive, Rows: old.Value.Int64(), Table: in.Table, Order: in.Order,
 		Archive: &storage.ArchiveOptions{Format: "parquet", Codec: "zstd"}}
 	cold, err := storage.Estimate(archive)
 	if err != nil {
@@ -131,13 +133,17 @@ func (f *File) options(s *Store, w *Workload, win capacity.Window, doc *StoreDoc
 	make := func(name string, online, archived int64, lookups, latency, trusts string) OptionDoc {
 		return f.option(s, OptionDoc{Name: name, Lookups: lookups, Latency: latency, Trusts: trusts}, online, archived)
 	}
-	return []OptionDoc{
+	all := []OptionDoc{
 		make("whole inbox kept for "+span, *doc.RequiredTotalBytes, 0, "one index probe", "milliseconds; a disk read when the page is cold", "nothing beyond the database"),
 		make("inbox for "+held+", unique business key kept for "+span, *doc.TotalBytes+keyBytes, 0, "one index probe in each of two tables", "milliseconds; a disk read when the page is cold", "the business key names the operation, and both tables change in one transaction"),
 		make("inbox for "+held+", older rows in an archive that is looked up", *doc.TotalBytes, cold.Total, "one index probe, then the archive for what is older", "milliseconds; seconds to minutes for the archive", "the time in the message tells which side to ask, and the archive is complete before rows are deleted"),
 		make("co-located by aggregate: ids kept in the aggregate's own partition", colocated, 0, "none beyond the aggregate that is read anyway", "that of the aggregate", "every operation of an aggregate is routed to one place, for ever; the raw ids are counted, without their engine's overhead"),
 		make("inbox for "+held+", archived by window, later operations refused", *doc.TotalBytes, cold.Total, "one index probe", "milliseconds", "a message older than "+held+" is refused by its own time stamp, which must not be forged or changed on replay"),
-	}, nil
+	}
+	if slices.ContainsFunc(all, func(o OptionDoc) bool { return o.tooLarge }) {
+		return nil, storage.ErrTooLarge
+	}
+	return all, nil
 }
 
 // option prices one design.
@@ -145,7 +151,8 @@ func (f *File) option(s *Store, o OptionDoc, online, archived int64) OptionDoc {
 	o.Store = s.Name
 	copies := new(big.Int).Mul(big.NewInt(online), big.NewInt(1+s.Replicas.V))
 	o.Bytes = online + archived
-	o.CopiesBytes = clampInt(copies.Add(copies, big.NewInt(archived)))
+	copies.Add(copies, big.NewInt(archived))
+	o.CopiesBytes, o.tooLarge = copies.Int64(), !copies.IsInt64() || o.Bytes < 0
 	hot, cold := f.price(s.Engine.V), f.price("archive")
 	if hot != nil && (archived == 0 || (cold != nil && cold.Currency == hot.Currency)) {
 		cost := float64(online) * float64(1+s.Replicas.V) * hot.PerByte
@@ -216,7 +223,7 @@ func (r *capacityResult) optionBlocks() []reports.Block {
 			}
 			cost := "no price"
 			if o.CostPerMonth != nil {
-				cost = fmt.Sprintf("%s %s", quantity.FormatInt(big.NewInt(int64(*o.CostPerMonth))), o.Currency)
+				cost = money(*o.CostPerMonth, o.Currency)
 			}
 			t.Rows = append(t.Rows, []string{o.Name, r.units.text(o.Bytes), r.units.text(o.CopiesBytes), cost, o.Lookups, o.Latency, o.Trusts})
 		}

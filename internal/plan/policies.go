@@ -2,20 +2,23 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 
 	"github.com/relplan/relplan/internal/diag"
+	"github.com/relplan/relplan/internal/quantity"
 	"github.com/relplan/relplan/reports"
 )
 
 // PolicyDoc is one limit with the value it is held against. Limit and Value are
 // numbers, or words for policies that are words.
 type PolicyDoc struct {
-	Policy string `json:"policy"`
-	Limit  any    `json:"limit"`
-	Value  any    `json:"value"`
-	Pass   bool   `json:"pass"`
-	Text   string `json:"text"`
+	Policy string        `json:"policy"`
+	Limit  any           `json:"limit"`
+	Value  any           `json:"value"`
+	Pass   bool          `json:"pass"`
+	Text   string        `json:"text"`
+	Basis  reports.Basis `json:"basis"`
 }
 
 // judge holds the answers against the policies. Windows, deadlines and
@@ -24,7 +27,7 @@ func (a *answers) judge() []PolicyDoc {
 	p := a.file.Policies
 	out := []PolicyDoc{}
 	add := func(policy string, limit, value any, pass bool, text string) {
-		out = append(out, PolicyDoc{policy, limit, value, pass, text})
+		out = append(out, PolicyDoc{policy, limit, value, pass, text, reports.Arithmetic("count of what does not hold")})
 	}
 	if p.MaxAttempts.Set && len(a.file.Nodes) > 0 {
 		d := a.file.attemptsPolicy(a.retries)
@@ -59,8 +62,9 @@ func (f *File) sizePolicies(res *capacityResult) []PolicyDoc {
 	p := f.Policies
 	if p.MaxTotalBytes.Set {
 		total := res.totalBytes()
-		out = append(out, PolicyDoc{"max_total_bytes", p.MaxTotalBytes.V, clampInt(total), total.Cmp(big.NewInt(p.MaxTotalBytes.V)) <= 0,
-			fmt.Sprintf("%s with all copies, at most %s allowed", f.Units.text(clampInt(total)), f.Units.text(p.MaxTotalBytes.V))})
+		out = append(out, PolicyDoc{"max_total_bytes", p.MaxTotalBytes.V, total, total.Cmp(big.NewInt(p.MaxTotalBytes.V)) <= 0,
+			fmt.Sprintf("%s with all copies, at most %s allowed", f.Units.big(total), f.Units.text(p.MaxTotalBytes.V)),
+			reports.Arithmetic("sum over stores of bytes x copies")})
 	}
 	if p.MaxUnknown.Set {
 		worst := 0.0
@@ -68,9 +72,16 @@ func (f *File) sizePolicies(res *capacityResult) []PolicyDoc {
 			worst = max(worst, e.CountHigh)
 		}
 		out = append(out, PolicyDoc{"max_unknown", p.MaxUnknown.V, worst, worst <= p.MaxUnknown.V,
-			fmt.Sprintf("%.0f operations UNKNOWN at once with 99%% confidence, at most %.0f allowed", worst, p.MaxUnknown.V)})
+			fmt.Sprintf("%s operations UNKNOWN at once with 99%% confidence, at most %s allowed", wholeText(worst), wholeText(p.MaxUnknown.V)),
+			reports.Arithmetic("Poisson quantile of the operations outstanding")})
 	}
 	return out
+}
+
+// wholeText prints a whole number that is held as a float, grouped.
+func wholeText(v float64) string {
+	n, _ := big.NewFloat(math.Round(v)).Int(nil)
+	return quantity.FormatInt(n)
 }
 
 func countIf[T any](s []T, is func(i int) bool) int {

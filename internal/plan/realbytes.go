@@ -9,7 +9,6 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,26 +23,48 @@ import (
 // StoreSize is what a store really takes in its engine; null where columns or
 // CREATE TABLE are missing.
 type StoreSize struct {
-	BytesPerRow        *float64       `json:"bytes_per_row"`
-	TableBytes         *int64         `json:"table_bytes"`
-	IndexBytes         *int64         `json:"index_bytes"`
-	TotalBytes         *int64         `json:"total_bytes"` // of one copy, at the end of the window
-	LowBytes           *int64         `json:"low_bytes"`
-	HighBytes          *int64         `json:"high_bytes"`
-	LoadedBytes        *int64         `json:"loaded_bytes"` // the same rows without what deletion leaves
-	CopiesBytes        *int64         `json:"copies_bytes"` // total x (1 + replicas)
-	RequiredTotalBytes *int64         `json:"required_total_bytes"`
-	Growth             []GrowthDoc    `json:"growth"`
-	WALBytesPerDay     *int64         `json:"wal_bytes_per_day"`
-	BinlogBytesPerDay  *int64         `json:"binlog_bytes_per_day"`
-	DiskFullNS         *int64         `json:"disk_full_ns"`
-	CostPerMonth       *float64       `json:"cost_per_month"` // all copies; null without a price
-	Currency           string         `json:"currency"`
-	Interval           []float64      `json:"interval"` // 5 %, 50 %, 95 % of total
-	Drivers            []DriverDoc    `json:"drivers"`
-	Terms              []TermDoc      `json:"terms"`
-	Notes              []string       `json:"notes"`
-	SizeBasis          *reports.Basis `json:"total_bytes_basis"`
+	HeldRows           *int64      `json:"held_rows"` // at most, with those not deleted yet
+	BytesPerRow        *float64    `json:"bytes_per_row"`
+	TableBytes         *int64      `json:"table_bytes"`
+	IndexBytes         *int64      `json:"index_bytes"`
+	TotalBytes         *int64      `json:"total_bytes"` // of one copy, at the end of the window
+	LowBytes           *int64      `json:"low_bytes"`
+	HighBytes          *int64      `json:"high_bytes"`
+	LoadedBytes        *int64      `json:"loaded_bytes"` // the same rows without what deletion leaves
+	CopiesBytes        *int64      `json:"copies_bytes"` // total x (1 + replicas)
+	RequiredTotalBytes *int64      `json:"required_total_bytes"`
+	Growth             []GrowthDoc `json:"growth"`
+	WALBytesPerDay     *int64      `json:"wal_bytes_per_day"`
+	BinlogBytesPerDay  *int64      `json:"binlog_bytes_per_day"`
+	DiskFullNS         *int64      `json:"disk_full_ns"`
+	CostPerMonth       *float64    `json:"cost_per_month"` // all copies; null without a price
+	Currency           string      `json:"currency"`
+	Interval           []float64   `json:"interval"` // 5 %, 50 %, 95 % of total
+	Drivers            []DriverDoc `json:"drivers"`
+	Terms              []TermDoc   `json:"terms"`
+	Notes              []string    `json:"notes"`
+	StoreBases
+}
+
+// StoreBases are the bases of the numbers of a store that are no plain
+// arithmetic on its rate; null where the number is null.
+type StoreBases struct {
+	PerRowBasis   *reports.Basis `json:"bytes_per_row_basis"`
+	TableBasis    *reports.Basis `json:"table_bytes_basis"`
+	IndexBasis    *reports.Basis `json:"index_bytes_basis"`
+	SizeBasis     *reports.Basis `json:"total_bytes_basis"`
+	LowBasis      *reports.Basis `json:"low_bytes_basis"`
+	HighBasis     *reports.Basis `json:"high_bytes_basis"`
+	LoadedBasis   *reports.Basis `json:"loaded_bytes_basis"`
+	CopiesBasis   *reports.Basis `json:"copies_bytes_basis"`
+	RequiredBasis *reports.Basis `json:"required_total_bytes_basis"`
+	GrowthBasis   *reports.Basis `json:"growth_basis"`
+	DiskBasis     *reports.Basis `json:"disk_full_ns_basis"`
+	LogBasis      *reports.Basis `json:"wal_bytes_per_day_basis"`
+	BinlogBasis   *reports.Basis `json:"binlog_bytes_per_day_basis"`
+	CostBasis     *reports.Basis `json:"cost_per_month_basis"`
+	IntervalBasis *reports.Basis `json:"interval_basis"`
+	DriversBasis  *reports.Basis `json:"drivers_basis"`
 }
 
 // GrowthDoc is a point of a growth curve.
@@ -79,54 +100,99 @@ func (f *File) realBytes(s *Store, w *Workload, doc *StoreDoc) error {
 		return err
 	}
 	if !ok {
+		if !s.Rows.Set {
+			w.rawInterval(doc)
+		}
 		if s.Engine.V != "" {
 			doc.Notes = append(doc.Notes, "no columns and no ddl: raw bytes only")
 		}
 		return nil
 	}
-	life, policy := s.life()
+	life, policy := s.life(s.Retain.V)
 	loaded, err := storage.Estimate(in)
 	if err != nil {
 		return f.sizeError(s, err)
 	}
+	addChurn(&loaded, life)
 	size := loaded
 	if policy {
 		if size, err = storage.Plateau(in, life); err != nil {
 			return f.sizeError(s, err)
 		}
+		addChurn(&size, life)
 	} else if !s.Forever && !s.Rows.Set && in.Engine.Relational() {
 		doc.Notes = append(doc.Notes, "no delete policy: the bytes of the rows alone, without what deletion leaves behind")
-	}
-	if life.Updates > 0 && in.Engine == storage.Postgres {
-		addChurn(&size, life)
 	}
 	if n := partitionNote(s); n != "" {
 		doc.Notes = append(doc.Notes, n)
 	}
-	doc.setSize(size, loaded, s)
-	if p := f.price(s.Engine.V); p != nil {
-		cost := math.Round(float64(*doc.CopiesBytes)*p.PerByte*100) / 100
-		doc.CostPerMonth, doc.Currency = &cost, p.Currency
-		doc.Notes = append(doc.Notes, fmt.Sprintf("all copies cost %s %s a month at %s", quantity.FormatInt(big.NewInt(int64(cost))), p.Currency, p.Text))
+	if err := doc.setSize(size, loaded, s); err != nil {
+		return f.sizeError(s, err)
 	}
+	if n := heldNote(s, size); n != "" {
+		doc.Notes = append(doc.Notes, n)
+	}
+	f.cost(s, doc)
 	if f.Explain {
 		for _, t := range size.Terms {
 			doc.Terms = append(doc.Terms, TermDoc(t))
 		}
 	}
-	req := in
-	req.Rows = doc.RequiredRows
-	if need, err := storage.Estimate(req); err == nil {
-		per := float64(size.Total) / math.Max(1, float64(loaded.Total))
-		doc.RequiredTotalBytes = int64p(int64(float64(need.Total) * per))
+	if err := f.requiredBytes(s, in, doc); err != nil {
+		return err
 	}
 	if err := f.logFlow(s, w, in, life, doc); err != nil {
 		return err
 	}
-	if err := f.growth(s, w, doc); err != nil {
+	if err := f.growth(s, w, size, loaded, life, doc); err != nil {
 		return err
 	}
 	return f.interval(s, w, in, size, doc)
+}
+
+// heldNote says how many rows are there before deletion takes the oldest.
+func heldNote(s *Store, size storage.Size) string {
+	if size.Held <= size.Rows {
+		return ""
+	}
+	rows := quantity.FormatCount(big.NewInt(size.Held))
+	if s.Delete.Partition.Set {
+		span, _ := addSpans(s.Retain.V, s.Delete.Partition.V)
+		return fmt.Sprintf("a partition goes when its youngest row is older than %s: up to %s of rows, %s, are there at once",
+			quantity.FormatDuration(s.Retain.V), quantity.FormatDuration(span), rows)
+	}
+	return fmt.Sprintf("up to %s rows are there at once, with those that wait for the next sweep or VACUUM", rows)
+}
+
+// requiredBytes fills the size for the window that the store needs, with the same
+// deletion.
+func (f *File) requiredBytes(s *Store, in storage.Input, doc *StoreDoc) error {
+	in.Rows = doc.RequiredRows
+	need := doc.requiredWindow
+	life, policy := s.life(need)
+	size, err := storage.Estimate(in)
+	if err == nil && policy && (need > 0 || s.Rows.Set) {
+		size, err = storage.Plateau(in, life)
+	}
+	if err != nil {
+		return f.sizeError(s, fmt.Errorf("for the window it needs: %w", err))
+	}
+	addChurn(&size, life)
+	doc.RequiredTotalBytes, doc.RequiredBasis = int64p(size.Total), sizeBasis(size)
+	return nil
+}
+
+// cost fills the price of all copies; the file gives prices, nobody else.
+func (f *File) cost(s *Store, doc *StoreDoc) {
+	p := f.price(s.Engine.V)
+	if p == nil {
+		return
+	}
+	cost := math.Round(float64(*doc.CopiesBytes)*p.PerByte*100) / 100
+	doc.CostPerMonth, doc.Currency = &cost, p.Currency
+	b := reports.Arithmetic("bytes of all copies x price of a byte and month")
+	doc.CostBasis = &b
+	doc.Notes = append(doc.Notes, fmt.Sprintf("all copies cost %s %s a month at %s", moneyText(cost), p.Currency, p.Text))
 }
 
 // recordBytes is the raw size of a record: as the workload says, else the sum of
@@ -142,8 +208,11 @@ func (f *File) recordBytes(s *Store, w *Workload) int64 {
 	return int64(math.Round(storage.FieldBytes(storage.Engine(s.Engine.V), t)))
 }
 
-// addChurn adds dead versions of updated rows.
+// addChurn adds dead versions of updated rows (PostgreSQL).
 func addChurn(size *storage.Size, l storage.Life) {
+	if l.Updates <= 0 || size.Engine != storage.Postgres {
+		return
+	}
 	heap := storage.ChurnBytes(*size, l, float64(size.Rows))
 	for _, p := range size.Parts {
 		if p.Name == "heap" {
@@ -171,19 +240,30 @@ func (f *File) sizeError(s *Store, err error) error {
 
 func int64p(v int64) *int64 { return &v }
 
-func (d *StoreDoc) setSize(size, loaded storage.Size, s *Store) {
+func (d *StoreDoc) setSize(size, loaded storage.Size, s *Store) error {
 	per := size.BytesPerRow()
 	d.BytesPerRow = &per
+	d.HeldRows = int64p(size.Held)
 	d.TableBytes, d.IndexBytes, d.TotalBytes = int64p(size.Table), int64p(size.Index), int64p(size.Total)
 	d.LowBytes, d.HighBytes, d.LoadedBytes = int64p(size.Low), int64p(size.High), int64p(loaded.Total)
-	copies := new(big.Int).Mul(big.NewInt(size.Total), big.NewInt(1+s.Replicas.V))
-	d.CopiesBytes = int64p(clampInt(copies))
+	copies := new(big.Int).Mul(big.NewInt(size.Total), new(big.Int).Add(big.NewInt(s.Replicas.V), big.NewInt(1)))
+	if !copies.IsInt64() {
+		return fmt.Errorf("%d replicas of %s: %w", s.Replicas.V, quantity.FormatBytes(big.NewInt(size.Total)), storage.ErrTooLarge)
+	}
+	d.CopiesBytes = int64p(copies.Int64())
 	d.Notes = append(d.Notes, size.Notes...)
+	b := sizeBasis(size)
+	d.PerRowBasis, d.TableBasis, d.IndexBasis, d.SizeBasis, d.LowBasis, d.HighBasis, d.CopiesBasis = b, b, b, b, b, b, b
+	d.LoadedBasis = sizeBasis(loaded)
+	return nil
+}
+
+func sizeBasis(size storage.Size) *reports.Basis {
 	b := reports.Basis{Kind: string(size.Basis), Engine: string(size.Engine), Source: "sum of terms, see --explain"}
 	if size.High > size.Low {
 		b.Interval = []float64{float64(size.Low), float64(size.High)}
 	}
-	d.SizeBasis = &b
+	return &b
 }
 
 // logFlow fills the log volume a day.
@@ -200,9 +280,13 @@ func (f *File) logFlow(s *Store, w *Workload, in storage.Input, life storage.Lif
 		return err
 	}
 	n, _ := new(big.Float).SetInt(perDay.Value).Float64()
-	doc.WALBytesPerDay = int64p(int64(flow.Total() * n))
+	if (flow.Total()+flow.Binlog)*n >= math.MaxInt64 {
+		return f.sizeError(s, fmt.Errorf("log of a day: %w", storage.ErrTooLarge))
+	}
+	basis := reports.Basis{Kind: "measured", Engine: s.Engine.V, Source: "record formats with measured constants, see --explain"}
+	doc.WALBytesPerDay, doc.LogBasis = int64p(int64(flow.Total()*n)), &basis
 	if flow.Binlog > 0 {
-		doc.BinlogBytesPerDay = int64p(int64(flow.Binlog * n))
+		doc.BinlogBytesPerDay, doc.BinlogBasis = int64p(int64(flow.Binlog*n)), &basis
 	}
 	doc.Notes = append(doc.Notes, flow.Notes...)
 	if f.Explain {
@@ -212,52 +296,6 @@ func (f *File) logFlow(s *Store, w *Workload, in storage.Input, life storage.Lif
 		}
 	}
 	return nil
-}
-
-// growth fills the growth curve and the day the disk is full, all copies apart.
-func (f *File) growth(s *Store, w *Workload, doc *StoreDoc) error {
-	if s.Rows.Set || doc.Rows == 0 {
-		return nil
-	}
-	g := capacity.Growth{Rate: w.rate().Scale(new(big.Rat).SetInt64(s.RowsPerRecord.Or(1))), PerYear: w.Growth.V,
-		Retain: s.Retain.V, Forever: s.Forever || s.Delete.Never, BytesPerRecord: *doc.BytesPerRow}
-	day := 24 * time.Hour
-	at := []time.Duration{day, 7 * day, 30 * day, capacity.Year}
-	if !s.Forever {
-		at = append(at, s.Retain.V)
-	}
-	if w.Growth.V != 0 || g.Forever {
-		at = append(at, 2*capacity.Year, 3*capacity.Year)
-	}
-	slices.Sort(at)
-	for _, t := range slices.Compact(at) {
-		if !g.Forever && w.Growth.V == 0 && t > s.Retain.V {
-			break
-		}
-		_, b := g.At(t)
-		doc.Growth = append(doc.Growth, GrowthDoc{TNS: int64(t), Bytes: int64(math.Min(b, 9e18))})
-	}
-	if s.Options.Disk.Set {
-		full, err := g.FullAt(float64(s.Options.Disk.V), s.Options.Headroom.V)
-		if err != nil {
-			return diag.New(s.Options.Disk.Pos, "%v", err)
-		}
-		if !full.Never {
-			doc.DiskFullNS = int64p(int64(full.At))
-		}
-		doc.Notes = append(doc.Notes, "disk: "+fullText(full))
-	}
-	return nil
-}
-
-func fullText(f capacity.Full) string {
-	switch {
-	case f.Never:
-		return "never full: " + f.Formula
-	case f.At == 0:
-		return "full from the start"
-	}
-	return "full after " + quantity.FormatDuration(f.At.Round(time.Hour))
 }
 
 // rateDist fits the distribution of a rate given by quantiles or samples.
@@ -333,14 +371,14 @@ func (f *File) interval(s *Store, w *Workload, in storage.Input, size storage.Si
 		if err != nil {
 			return diag.New(c.Pos, "column '%s': %v", c.Name, err)
 		}
-		effect, err := lengthEffect(in, size, c.Name, d)
+		effect, err := f.lengthEffect(s, in, c.Name, d)
 		if err != nil {
 			return f.sizeError(s, err)
 		}
 		inputs = append(inputs, uncertain.Input{Name: "length of " + c.Name, Dist: d})
 		effects = append(effects, effect)
 	}
-	if len(effects) == 0 && rate.Fixed() {
+	if len(effects) == 0 && rate.Fixed() || doc.Rows == 0 {
 		return nil
 	}
 	model := uncertain.Point(1)
@@ -362,6 +400,9 @@ func (f *File) interval(s *Store, w *Workload, in storage.Input, size storage.Si
 		return diag.New(s.Pos, "store '%s': %v", s.Name, err)
 	}
 	doc.Interval = []float64{math.Round(r.P5), math.Round(r.P50), math.Round(r.P95)}
+	seed := r.Seed
+	basis := reports.Basis{Kind: "sampled", N: int64(r.N), Seed: &seed, Level: 0.9, Source: "Monte Carlo over the distributions of rate, lengths and size model"}
+	doc.IntervalBasis, doc.DriversBasis = &basis, &basis
 	for _, d := range r.Drivers {
 		doc.Drivers = append(doc.Drivers, DriverDoc{Input: d.Input, Share: math.Round(d.Share*1e4) / 1e4, LowBytes: math.Round(d.Low), HighBytes: math.Round(d.High)})
 	}
@@ -375,17 +416,20 @@ func (f *File) interval(s *Store, w *Workload, in storage.Input, size storage.Si
 
 // lengthEffect is the relative change of bytes with the length of a column, from
 // three sizes of the design.
-func lengthEffect(in storage.Input, size storage.Size, column string, d uncertain.Dist) (func(float64) float64, error) {
+func (f *File) lengthEffect(s *Store, in storage.Input, column string, d uncertain.Dist) (func(float64) float64, error) {
+	t, err := f.table(s)
+	if err != nil {
+		return nil, err
+	}
 	xs := []float64{d.Quantile(0.05), d.Quantile(0.5), d.Quantile(0.95)}
 	ys := make([]float64, len(xs))
 	for i, x := range xs {
+		t.Column(column).Mean = math.Round(x)
 		changed := in
 		if in.Table != nil {
-			t := *in.Table
-			t.Columns = slices.Clone(t.Columns)
-			t.Column(column).Mean = math.Round(x)
-			changed.Table = &t
+			changed.Table = t
 		}
+		entryOptions(&changed, t, s)
 		e, err := storage.Estimate(changed)
 		if err != nil {
 			return nil, err
@@ -397,6 +441,21 @@ func lengthEffect(in storage.Input, size storage.Size, column string, d uncertai
 		ys[i] = ys[i]/mid - 1
 	}
 	return uncertain.Interpolate(xs, ys), nil
+}
+
+// rawInterval fills the interval of raw bytes, where the size in an engine is not
+// known, from the distribution of the rate.
+func (w *Workload) rawInterval(doc *StoreDoc) {
+	mid := w.rate().Float()
+	if w.Rate.dist == nil || w.Rate.dist.Fixed() || doc.RawBytes == 0 || !(mid > 0) {
+		return
+	}
+	for _, p := range []float64{0.05, 0.5, 0.95} {
+		doc.Interval = append(doc.Interval, math.Round(float64(doc.RawBytes)*w.Rate.dist.Quantile(p)/mid))
+	}
+	basis := reports.Arithmetic("quantiles of the rate x retention x record")
+	doc.IntervalBasis = &basis
+	doc.Notes = append(doc.Notes, "the interval is that of the raw bytes held, by the rate of "+w.Name)
 }
 
 // sizeCrash answers how many operations a crash catches.

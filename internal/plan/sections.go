@@ -29,19 +29,22 @@ func (d *decoder) workloads(f *File, n *yamlx.Node) {
 
 // growth reads "20%/year".
 func (d *decoder) growth(out *Value[float64]) func(*yamlx.Node) {
-	return parsed(d, out, func(s string) (float64, error) {
-		share, ok := strings.CutSuffix(s, "/year")
-		e := &quantity.SyntaxError{Text: s, Expected: "growth such as 20%/year"}
-		if !ok {
-			return 0, e
-		}
-		num, ok := strings.CutSuffix(strings.TrimSpace(share), "%")
-		v, err := strconv.ParseFloat(strings.TrimSpace(num), 64)
-		if !ok || err != nil || v <= -100 || v > 1e6 || v != v {
-			return 0, e
-		}
-		return v / 100, nil
-	})
+	return parsed(d, out, ParseGrowth)
+}
+
+// ParseGrowth reads "20%/year" as 0.2: above -100 %, at most 1,000,000 % a year.
+func ParseGrowth(text string) (float64, error) {
+	share, ok := strings.CutSuffix(text, "/year")
+	e := &quantity.SyntaxError{Text: text, Expected: "growth such as 20%/year"}
+	if !ok {
+		return 0, e
+	}
+	num, ok := strings.CutSuffix(strings.TrimSpace(share), "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(num), 64)
+	if !ok || err != nil || v <= -100 || v > 1e6 || v != v {
+		return 0, e
+	}
+	return v / 100, nil
 }
 
 func (d *decoder) rateSpec(out *RateSpec) func(*yamlx.Node) {
@@ -103,9 +106,10 @@ func (d *decoder) stores(f *File, n *yamlx.Node) {
 			optional("delay", d.duration(&s.Delay)),
 			optional("skew", d.duration(&s.Skew)),
 			optional("rows", d.count(&s.Rows, 0)),
-			optional("options", d.storeOptions(&s.Options)),
+			optional("options", d.optionsOf(s)),
 		)
 		d.columnTypes(s)
+		d.checkStore(s)
 	})
 }
 
@@ -126,7 +130,7 @@ func (d *decoder) columns(s *Store, n *yamlx.Node) {
 		c := Column{Pos: item.Pos()}
 		var name, typ Value[string]
 		d.mapping(item, "a column", required("name", d.text(&name)), optional("type", d.text(&typ)),
-			optional("mean", d.meanBytes(&c)), optional("sd", d.bytes(&c.SD)), optional("null", d.ratio(&c.Null)),
+			optional("mean", d.meanBytes(&c)), optional("sd", d.bytes(&c.SD)), optional("null", parsed(d, &c.Null, ParseNullShare)),
 			optional("distinct", d.count(&c.Distinct, 1)), optional("order", parsed(d, &c.Order, parseOrder)))
 		c.Name, c.Type = name.V, typ.V
 		s.Columns = append(s.Columns, c)
@@ -209,9 +213,9 @@ func (d *decoder) deletion(out *Delete, n *yamlx.Node) {
 		return
 	}
 	d.mapping(n, "delete",
-		optional("partition", d.duration(&out.Partition)),
-		optional("sweep", d.duration(&out.Sweep)),
-		optional("vacuum_every", d.ratio(&out.VacuumEvery)),
+		optional("partition", parsed(d, &out.Partition, ParseSpan)),
+		optional("sweep", parsed(d, &out.Sweep, ParseSpan)),
+		optional("vacuum_every", parsed(d, &out.VacuumEvery, ParseVacuumShare)),
 	)
 	if out.Partition.Set && out.Sweep.Set {
 		d.l.Errorf(n.Pos(), codeValue, "expected partition or sweep, found both")

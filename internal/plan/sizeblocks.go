@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"strings"
 	"time"
@@ -15,6 +16,15 @@ import (
 type Units string
 
 func (u Units) text(n int64) string { return u.big(big.NewInt(n)) }
+
+// float prints bytes that are held as a float.
+func (u Units) float(v float64) string {
+	if !(math.Abs(v) <= math.MaxFloat64) {
+		return "more than 10^308 B"
+	}
+	n, _ := big.NewFloat(math.Round(v)).Int(nil)
+	return u.big(n)
+}
 
 func (u Units) big(n *big.Int) string {
 	switch u {
@@ -86,9 +96,9 @@ func (d *StoreDoc) details(u Units) []reports.Block {
 	}
 	if len(d.Interval) == 3 {
 		items = append(items, fmt.Sprintf("interval: %s in the middle, 90 %% between %s and %s",
-			u.text(int64(d.Interval[1])), u.text(int64(d.Interval[0])), u.text(int64(d.Interval[2]))))
+			u.float(d.Interval[1]), u.float(d.Interval[0]), u.float(d.Interval[2])))
 		for _, x := range d.Drivers {
-			items = append(items, fmt.Sprintf("driven to %.0f %% by %s (%s to %s)", 100*x.Share, x.Input, u.text(int64(x.LowBytes)), u.text(int64(x.HighBytes))))
+			items = append(items, fmt.Sprintf("driven to %.0f %% by %s (%s to %s)", 100*x.Share, x.Input, u.float(x.LowBytes), u.float(x.HighBytes)))
 		}
 	}
 	items = append(items, d.Notes...)
@@ -107,7 +117,7 @@ func (d *StoreDoc) details(u Units) []reports.Block {
 
 // numberText prints a term: whole numbers grouped, others with four digits.
 func numberText(v float64) string {
-	if v == float64(int64(v)) {
+	if v == math.Trunc(v) && math.Abs(v) < 1e18 {
 		return quantity.FormatInt(big.NewInt(int64(v)))
 	}
 	return fmt.Sprintf("%.4g", v)

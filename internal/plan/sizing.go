@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/relplan/relplan/capacity/storage"
 	"github.com/relplan/relplan/capacity/storage/ddl"
@@ -49,6 +50,10 @@ func (f *File) table(s *Store) (*storage.Table, error) {
 		t.WithoutRowid = false
 	}
 	if len(s.Primary) > 0 {
+		if t.Primary() != nil {
+			return nil, &diag.Err{Diagnostics: []diag.Diagnostic{{Code: codeKey, Pos: s.Pos, Message: fmt.Sprintf("store '%s' has its primary key twice: in keys and in %s", s.Name, s.DDL.V),
+				Hint: "leave keys: {primary: ..} out"}}}
+		}
 		t.Indexes = append([]storage.Index{{Name: "primary key", Primary: true, Unique: true, Columns: s.Primary}}, t.Indexes...)
 	}
 	for _, cols := range s.Indexes {
@@ -97,6 +102,8 @@ func (f *File) describeColumns(s *Store, t *storage.Table) error {
 			}
 		}
 	}
+	f.checkNulls(s, t, &l)
+	f.checkEntryColumns(s, &l)
 	return l.Err()
 }
 
@@ -217,22 +224,26 @@ func entryOptions(in *storage.Input, t *storage.Table, s *Store) {
 	}
 }
 
-// life is how rows of the store come and go; policy tells whether the plan says.
-func (s *Store) life() (l storage.Life, policy bool) {
+// life is how rows of the store come and go when it holds a window; policy tells
+// whether the plan says.
+func (s *Store) life(window time.Duration) (l storage.Life, policy bool) {
 	o := s.Options
 	l = storage.Life{RowsPerCommit: float64(o.RowsPerCommit.V), RowsPerCheckpoint: float64(o.RowsPerCheckpoint.V),
 		WALCompression: o.WALCompression.V, Updates: o.Updates.V, UpdateIndexed: o.UpdatesIndexed}
-	retain := s.Retain.V.Seconds()
+	retain := window.Seconds()
 	switch {
 	case s.Delete.Never || s.Forever:
 		return l, s.Delete.Never
-	case s.Delete.Partition.Set && s.Delete.Partition.V > 0:
-		l.Delete = storage.DeletePartition
-		l.Partitions = int(math.Min(8192, math.Ceil(retain/s.Delete.Partition.V.Seconds())))
+	case s.Delete.Partition.Set:
+		l.Delete, l.Partitions = storage.DeletePartition, 1
+		if retain > 0 {
+			l.PartitionShare = s.Delete.Partition.V.Seconds() / retain
+			l.Partitions = int(math.Min(math.MaxInt32, math.Ceil(1/l.PartitionShare)))
+		}
 	case s.Delete.Sweep.Set || s.Delete.VacuumEvery.Set:
 		l.Delete = storage.DeleteSweep
 		if s.Delete.Sweep.Set && retain > 0 {
-			l.VacuumShare = math.Min(10, s.Delete.Sweep.V.Seconds()/retain)
+			l.VacuumShare = s.Delete.Sweep.V.Seconds() / retain
 		}
 		if s.Delete.VacuumEvery.Set {
 			l.VacuumShare = math.Max(l.VacuumShare, s.Delete.VacuumEvery.V)

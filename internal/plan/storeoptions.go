@@ -62,7 +62,7 @@ func (d *decoder) storeOptions(o *StoreOptions) func(*yamlx.Node) {
 			optional("format", d.oneOf(&o.Format, "csv", "jsonl", "binary", "parquet")),
 			optional("codec", d.oneOf(&o.Codec, "none", "gzip", "zstd", "snappy", "lz4")),
 			optional("disk", d.bytes(&o.Disk)),
-			optional("headroom", d.ratio(&o.Headroom)),
+			optional("headroom", parsed(d, &o.Headroom, ParseHeadroom)),
 		)
 	}
 }

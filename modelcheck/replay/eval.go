@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/relplan/relplan/specs/ast"
 )
@@ -14,20 +15,32 @@ type scope struct {
 	key   Value  // candidate of a kv trigger
 	me    Value
 	run   Value
-	ops   map[*ast.OpVar]int // operations bound by a quantifier
+	aged  map[*ast.Duration]bool // lengths of time that have passed since what the run asks about
 	world *world
 }
 
-// world is shared by the workers of one replay.
+// newScope has no names yet.
+func newScope(w *world) *scope {
+	return &scope{vars: map[*ast.Var]Value{}, aged: map[*ast.Duration]bool{}, world: w}
+}
+
+// clone is a copy whose names can change apart.
+func (s *scope) clone() *scope {
+	c := *s
+	c.vars = maps.Clone(s.vars)
+	return &c
+}
+
+// world gives one worker its fresh symbols.
 type world struct {
-	prefix string // of everything made for this run
+	prefix string // the worker's name
 	fresh  int
 }
 
 // freshValue is a symbol that nobody holds.
 func (w *world) freshValue() Value {
 	w.fresh++
-	return fmt.Sprintf("fresh-%d", w.fresh)
+	return fmt.Sprintf("%s-fresh-%d", w.prefix, w.fresh)
 }
 
 // opName is the operation as engines store it: "payment-1".
@@ -63,6 +76,8 @@ func (s *scope) eval(e ast.Expr) (Value, error) {
 		return s.unary(e)
 	case *ast.Binary:
 		return s.binary(e)
+	case *ast.AgeOver:
+		return s.aged[e.Duration], nil
 	case *ast.Cond:
 		c, err := s.eval(e.If)
 		if err != nil {
@@ -73,7 +88,7 @@ func (s *scope) eval(e ast.Expr) (Value, error) {
 		}
 		return s.eval(e.Y)
 	}
-	return nil, fmt.Errorf("%s: %s cannot be evaluated by a worker", e.Position(), e)
+	return nil, fmt.Errorf("%w: %s: %s cannot be evaluated by a worker", errUnsupported, e.Position(), e)
 }
 
 func literal(v ast.Value) Value {

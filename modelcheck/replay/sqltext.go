@@ -8,6 +8,7 @@ import (
 
 	"github.com/relplan/relplan/internal/engines"
 	"github.com/relplan/relplan/specs/ast"
+	"github.com/relplan/relplan/specs/lower"
 )
 
 // dialect turns steps into the text of one engine.
@@ -50,6 +51,51 @@ func column(v Value) any {
 	return encode(v)
 }
 
+// columnArg is a value for one column: an integer in a column that also holds
+// words is a text there.
+func (d dialect) columnArg(s *statement, c *ast.Column, v Value) string {
+	if _, isInt := v.(int64); isInt && !c.Type.Only(ast.KindInt) {
+		v = encode(v)
+	}
+	return d.arg(s, v)
+}
+
+// fromColumn reads a value back.
+func fromColumn(c *ast.Column, v any) (Value, error) {
+	var text string
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case int64:
+		if c.Type.Only(ast.KindInt) {
+			return v, nil
+		}
+		text = strconv.FormatInt(v, 10)
+	case []byte:
+		text = string(v)
+	case string:
+		text = v
+	default:
+		return nil, fmt.Errorf("column %s holds a %T", c.Name, v)
+	}
+	switch {
+	case c.Type.Only(ast.KindInt):
+		return strconv.ParseInt(text, 10, 64)
+	case c.Type.Has(ast.KindInt) && isStored(text, 'i'), c.Type.Has(ast.KindBool) && isStored(text, 'b'), c.Type.Has(ast.KindRecord) && isStored(text, '{'):
+		return decode(text)
+	}
+	return text, nil
+}
+
+// isStored says whether the text is an encoded value of that kind.
+func isStored(text string, kind byte) bool {
+	if text == "" || text[0] != kind {
+		return false
+	}
+	_, err := decode(text)
+	return err == nil
+}
+
 // columnType: integers stay integers, everything else is text that fits an
 // index of every engine.
 func (d dialect) columnType(c *ast.Column) string {
@@ -71,6 +117,9 @@ func (d dialect) schema(t *ast.Table) ([]string, error) {
 			continue
 		}
 		cols = append(cols, d.quote(c.Name)+" "+d.columnType(c))
+	}
+	if t.Lease != nil {
+		cols = append(cols, d.quote(leaseColumn)+" "+d.clockType())
 	}
 	out := []string{fmt.Sprintf("create table %s (%s)", d.quote(t.Name), strings.Join(cols, ", "))}
 	for i, u := range t.Unique {
@@ -109,13 +158,23 @@ func (d dialect) names(cols []*ast.Column) string {
 // insert writes a row. With absorb a conflict must not undo the block: in
 // PostgreSQL a failed insert aborts it, so the statement itself does nothing
 // on a conflict; MySQL and SQLite report the duplicate and go on.
-func (d dialect) insert(t *ast.Table, row Record, absorb bool) statement {
+func (d dialect) insert(sc *scope, t *ast.Table, row Record, absorb bool) (statement, error) {
 	var s statement
 	var names, vals []string
 	for _, c := range t.Columns {
 		if v, given := row[c.Name]; given {
 			names = append(names, d.quote(c.Name))
-			vals = append(vals, d.arg(&s, v))
+			vals = append(vals, d.columnArg(&s, c, v))
+		}
+	}
+	if t.Lease != nil {
+		leased, err := leasedRow(sc, t.Lease, row)
+		if err != nil {
+			return s, err
+		}
+		if leased {
+			names = append(names, d.quote(leaseColumn))
+			vals = append(vals, d.clock(leaseLasts))
 		}
 	}
 	switch {
@@ -129,24 +188,106 @@ func (d dialect) insert(t *ast.Table, row Record, absorb bool) statement {
 	if absorb && d.kind == engines.Postgres {
 		s.text += " on conflict do nothing"
 	}
-	return s
+	return s, nil
+}
+
+// upsert writes a row, or overwrites the one that has its key.
+func (d dialect) upsert(sc *scope, t *ast.Table, row Record) (statement, error) {
+	s, err := d.insert(sc, t, row, false)
+	if err != nil {
+		return s, err
+	}
+	var sets []string
+	for _, c := range t.Columns {
+		if _, given := row[c.Name]; !given {
+			continue
+		}
+		name := d.quote(c.Name)
+		if d.kind == engines.MySQL {
+			sets = append(sets, name+" = values("+name+")")
+		} else {
+			sets = append(sets, name+" = excluded."+name)
+		}
+	}
+	if d.kind == engines.MySQL {
+		s.text += " on duplicate key update " + strings.Join(sets, ", ")
+		return s, nil
+	}
+	for _, u := range t.Unique {
+		if u.Where == nil && !slices.ContainsFunc(u.Columns, func(c *ast.Column) bool { _, given := row[c.Name]; return !given }) {
+			s.text += fmt.Sprintf(" on conflict (%s) do update set %s", d.names(append(slices.Clone(u.Columns), u.Scope...)), strings.Join(sets, ", "))
+			return s, nil
+		}
+	}
+	return s, nil // no key of the row can be taken
 }
 
 // update changes the rows that match; set is evaluated by the engine, so that
 // `token + 1` reads the row's own value.
 func (d dialect) update(sc *scope, t *ast.Table, set []ast.Cell, where ast.Expr) (statement, error) {
 	var s statement
-	parts := make([]string, len(set))
-	for i, c := range set {
-		v, err := d.scalar(&s, sc, c.Value)
+	var parts []string
+	if t.Lease != nil {
+		lease, err := d.leaseOf(&s, sc, t.Lease, set)
 		if err != nil {
 			return s, err
 		}
-		parts[i] = d.quote(c.Name) + " = " + v
+		if lease != "" {
+			parts = append(parts, d.quote(leaseColumn)+" = "+lease)
+		}
+	}
+	for _, c := range readersFirst(set) {
+		v, err := d.valueFor(&s, sc, c.Column, c.Value)
+		if err != nil {
+			return s, err
+		}
+		parts = append(parts, d.quote(c.Name)+" = "+v)
 	}
 	cond, err := d.where(&s, sc, where)
 	s.text = fmt.Sprintf("update %s set %s%s", d.quote(t.Name), strings.Join(parts, ", "), cond)
 	return s, err
+}
+
+// readersFirst puts a cell whose value reads a column before the cell that sets
+// it: MySQL assigns from left to right, everybody else all at once.
+func readersFirst(set []ast.Cell) []ast.Cell {
+	var out []ast.Cell
+	for _, c := range set {
+		at := slices.IndexFunc(out, func(o ast.Cell) bool { return readsColumn(c.Value, o.Name) })
+		if at < 0 {
+			at = len(out)
+		}
+		out = slices.Insert(out, at, c)
+	}
+	return out
+}
+
+func readsColumn(e ast.Expr, name string) bool {
+	found := false
+	ast.Walk(e, func(x ast.Expr) bool {
+		if c, ok := x.(*ast.ColumnRef); ok && c.Name == name {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// valueFor is a value that goes into, or is compared with, a column.
+func (d dialect) valueFor(s *statement, sc *scope, c *ast.Column, e ast.Expr) (string, error) {
+	if c == nil || readsRow(e) {
+		return d.scalar(s, sc, e)
+	}
+	v, err := sc.eval(e)
+	a := d.columnArg(s, c, v)
+	if d.kind == engines.Postgres {
+		if c.Type.Only(ast.KindInt) {
+			a += "::bigint"
+		} else {
+			a += "::varchar"
+		}
+	}
+	return a, err
 }
 
 func (d dialect) remove(sc *scope, t *ast.Table, where ast.Expr) (statement, error) {
@@ -167,7 +308,15 @@ type query struct {
 	skip    bool
 	noWait  bool
 	one     bool // limit 1
+	// like is the row that the model has chosen where several match and no order
+	// is given: it is offered first if it is there.
+	like lower.Record
+	// onlyLike: no other row will do.
+	onlyLike bool
 }
+
+// locks says whether the rows that are read are locked.
+func (q query) locks() bool { return q.lock || q.skip || q.noWait }
 
 func (d dialect) selectRows(sc *scope, q query) (statement, error) {
 	var s statement
@@ -183,16 +332,27 @@ func (d dialect) selectRows(sc *scope, q query) (statement, error) {
 		return s, err
 	}
 	s.text = fmt.Sprintf("select %s from %s%s", what, d.quote(q.table.Name), cond)
-	if q.orderBy != nil {
+	switch {
+	case q.orderBy != nil:
 		s.text += " order by " + d.quote(q.orderBy.Name)
 		if q.desc {
 			s.text += " desc"
+		}
+	case q.onlyLike:
+		if id := d.identity(&s, q.table, q.like); id != "" && q.where == nil {
+			s.text += " where " + id
+		} else if id != "" {
+			s.text += " and " + id
+		}
+	case !q.count && q.like != nil:
+		if id := d.identity(&s, q.table, q.like); id != "" {
+			s.text += " order by case when " + id + " then 0 else 1 end"
 		}
 	}
 	if q.one && !q.count {
 		s.text += " limit 1"
 	}
-	if (q.lock || q.skip || q.noWait) && d.kind != engines.SQLite { // SQLite locks the whole file
+	if q.locks() && d.kind != engines.SQLite { // SQLite locks the whole file
 		s.text += " for update"
 		if q.skip {
 			s.text += " skip locked"
@@ -228,6 +388,8 @@ func readsRow(e ast.Expr) bool {
 		return readsRow(e.X)
 	case *ast.Hash:
 		return slices.ContainsFunc(e.Args, readsRow)
+	case *ast.CountRows, *ast.Settled:
+		return true
 	}
 	return false
 }
@@ -250,8 +412,32 @@ func (d dialect) condition(s *statement, sc *scope, e ast.Expr, inline bool) (st
 		}
 	case *ast.Binary:
 		return d.comparison(s, sc, e, inline)
+	case *ast.CountRows:
+		if e.Exists && e.Table != nil {
+			cond, err := d.where(s, sc, e.Where)
+			return "exists (select 1 from " + d.quote(e.Table.Name) + cond + ")", err
+		}
+	case *ast.Settled:
+		return d.settled(e)
 	}
-	return "", fmt.Errorf("%s: %s has no form in SQL", e.Position(), e)
+	return "", d.noForm(e)
+}
+
+// settled: no open transaction holds a smaller number. PostgreSQL knows the
+// oldest transaction that is still open, and which one wrote a row; SQLite has
+// one writer at a time, so numbers are committed in their order.
+func (d dialect) settled(e *ast.Settled) (string, error) {
+	switch d.kind {
+	case engines.MySQL:
+		return "", d.noForm(e)
+	case engines.SQLite:
+		return "1 = 1", nil
+	}
+	return "xmin::text::bigint < (pg_snapshot_xmin(pg_current_snapshot())::text::bigint & 4294967295)", nil
+}
+
+func (d dialect) noForm(e ast.Expr) error {
+	return fmt.Errorf("%w: %s: %s has no form on %s", errUnsupported, e.Position(), e, d.kind)
 }
 
 func (d dialect) comparison(s *statement, sc *scope, e *ast.Binary, inline bool) (string, error) {
@@ -263,18 +449,22 @@ func (d dialect) comparison(s *statement, sc *scope, e *ast.Binary, inline bool)
 		y, err := d.condition(s, sc, e.Y, inline)
 		return "(" + x + " " + e.Op.String() + " " + y + ")", err
 	}
-	side := func(e ast.Expr) (string, error) {
+	side := func(e, other ast.Expr) (string, error) {
 		if inline && !readsRow(e) {
 			v, err := sc.eval(e)
 			return inlineText(v), err
 		}
-		return d.scalar(s, sc, e)
+		var c *ast.Column
+		if ref, ok := other.(*ast.ColumnRef); ok {
+			c = ref.Column
+		}
+		return d.valueFor(s, sc, c, e)
 	}
-	x, err := side(e.X)
+	x, err := side(e.X, e.Y)
 	if err != nil {
 		return "", err
 	}
-	y, err := side(e.Y)
+	y, err := side(e.Y, e.X)
 	if err != nil {
 		return "", err
 	}
@@ -338,8 +528,13 @@ func (d dialect) scalar(s *statement, sc *scope, e ast.Expr) (string, error) {
 		}
 		y, err := d.scalar(s, sc, e.Y)
 		return "case when " + c + " then " + x + " else " + y + " end", err
+	case *ast.CountRows:
+		if !e.Exists && e.Table != nil {
+			cond, err := d.where(s, sc, e.Where)
+			return "(select count(*) from " + d.quote(e.Table.Name) + cond + ")", err
+		}
 	}
-	return "", fmt.Errorf("%s: %s has no form in SQL", e.Position(), e)
+	return "", d.noForm(e)
 }
 
 // typedArg tells PostgreSQL the type where the place alone does not.

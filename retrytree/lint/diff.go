@@ -22,7 +22,8 @@ type HopChange struct {
 // PathChange is a path whose product of attempts differs.
 type PathChange struct {
 	Path     string
-	Old, New int64 // 0: the path is not there
+	Old, New int64            // 0: the path is not there
+	Hop      *retryconfig.Hop // the last call of the path in the new state, nil without one
 }
 
 // Diff is what a change does.
@@ -157,8 +158,8 @@ func worst(h *retryconfig.Hop) string {
 }
 
 func grew(a, b *retryconfig.Hop) bool {
-	x, okX := a.AttemptCount()
-	y, okY := b.AttemptCount()
+	x, okX := most(a)
+	y, okY := most(b)
 	switch {
 	case a.Unbounded || b.Refused != "":
 		return false
@@ -168,6 +169,17 @@ func grew(a, b *retryconfig.Hop) bool {
 		return b.Retries()
 	}
 	return okX && okY && y > x
+}
+
+// most is the largest count that the file leaves open.
+func most(h *retryconfig.Hop) (int64, bool) {
+	if n, ok := h.AttemptCount(); ok {
+		return n, true
+	}
+	if h.AttemptsHigh != nil {
+		return *h.AttemptsHigh, true
+	}
+	return 0, false
 }
 
 func longer(a, b *retryconfig.Hop) bool {
@@ -182,8 +194,10 @@ func longer(a, b *retryconfig.Hop) bool {
 
 // comparePaths compares the products along whole paths: those that nothing extends.
 func comparePaths(old, now []Edge) []PathChange {
+	last := map[string]*retryconfig.Hop{}
 	ends := func(es []Edge) (map[string]int64, []string) {
 		out, names := map[string]int64{}, []string{}
+		clear(last)
 		from := map[string]bool{}
 		for _, e := range es {
 			from[e.From] = true
@@ -192,6 +206,7 @@ func comparePaths(old, now []Edge) []PathChange {
 			if len(p.edges) > 1 && !from[p.last().To] {
 				out[p.names()] = max(out[p.names()], p.attempts) // routes beside each other are alternatives
 				names = append(names, p.names())
+				last[p.names()] = p.last().Hop
 			}
 		}
 		return out, names
@@ -201,7 +216,7 @@ func comparePaths(old, now []Edge) []PathChange {
 	var out []PathChange
 	for _, name := range order(an, bn) {
 		if a[name] != b[name] {
-			out = append(out, PathChange{name, a[name], b[name]})
+			out = append(out, PathChange{name, a[name], b[name], last[name]})
 		}
 	}
 	return out

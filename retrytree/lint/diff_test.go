@@ -43,6 +43,19 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestCompareRange: a count that the file leaves open grows with its upper end.
+func TestCompareRange(t *testing.T) {
+	route := func(retry string) []*retryconfig.File {
+		return parse([]Source{{"r.yaml", "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: a}\nspec: {rules: [{retry: " + retry + ", timeouts: {request: 9s}, backendRefs: [{name: a}]}]}\n"}})
+	}
+	if d := Compare(route("{attempts: 1}"), route("{codes: [503]}"), ".", ".", Options{}); !d.Hops[0].Grew || d.Hops[0].Attempts != "2 -> 2 to 3" {
+		t.Errorf("%+v", d.Hops)
+	}
+	if d := Compare(route("{codes: [503]}"), route("{attempts: 2}"), ".", ".", Options{}); d.Hops[0].Grew {
+		t.Errorf("%+v", d.Hops)
+	}
+}
+
 func rulesOf(fs []Finding) string {
 	var out []string
 	for _, f := range fs {
@@ -60,7 +73,10 @@ func TestComparePaths(t *testing.T) {
 		return parse([]Source{{"relplan.yaml", "relplan: v1\nplan: p\ncalls:\n  edge: {calls: [{to: mid, attempts: " + a + ", per_try: 1s, overall: 9s}]}\n  mid: {calls: [{to: leaf, attempts: " + b + ", per_try: 100ms, overall: 900ms}]}\n"}})
 	}
 	d := Compare(plan("3", "4"), plan("3", "12"), ".", ".", Options{})
-	if len(d.Paths) != 1 || d.Paths[0] != (PathChange{"edge -> mid -> leaf", 12, 36}) || !d.Worse() {
+	if len(d.Paths) != 1 || d.Paths[0].Path != "edge -> mid -> leaf" || d.Paths[0].Old != 12 || d.Paths[0].New != 36 || !d.Worse() {
 		t.Errorf("%+v", d.Paths)
+	}
+	if h := d.Paths[0].Hop; h == nil || h.AttemptsText() != "12" {
+		t.Errorf("last hop %+v", h)
 	}
 }

@@ -156,6 +156,24 @@ func TestSuppression(t *testing.T) {
 	}
 }
 
+// TestSuppressionInString: in JSON a mark stands in a string, where its reason ends, and a
+// mark that does not count is a finding at its line like any other.
+func TestSuppressionInString(t *testing.T) {
+	src := Source{"vs.json", `{"apiVersion": "networking.istio.io/v1", "kind": "VirtualService", "metadata": {"name": "a",
+ "annotations": {"x": "relplan:ignore-file wildcard-retry-on until 2027-01-01: read only"}},
+ "spec": {"http": [{"match": [{"method": {"exact": "GET"}}], "timeout": "5s", "retries": {"attempts": 1, "perTryTimeout": "1s", "retryOn": "5xx"}, "route": [{"destination": {"host": "a"}}]}]}}`}
+	day, _ := time.Parse("2006-01-02", "2026-12-01")
+	fs := Run(parse([]Source{src}), Options{Today: day})
+	i := slices.IndexFunc(fs, func(f Finding) bool { return f.Rule == "wildcard-retry-on" })
+	if i < 0 || fs[i].Suppressed == nil || fs[i].Suppressed.Reason != "read only" {
+		t.Errorf("%+v", fs)
+	}
+	fs = Run(parse([]Source{src}), Options{Today: day.AddDate(1, 0, 0)})
+	if len(fs) < 2 || fs[0].Rule != badSuppression || fs[0].Line != 2 || fs[0].Fingerprint == "" {
+		t.Errorf("%+v", fs)
+	}
+}
+
 func Find1(t *testing.T, code string) *Rule {
 	r, ok := Find(code)
 	if !ok {
@@ -256,5 +274,27 @@ func TestUncappedBackoff(t *testing.T) {
 		case tt.value != "" && (len(got) != 1 || got[0].Value != tt.value || !strings.Contains(got[0].Message, tt.value)):
 			t.Errorf("%q: %+v", tt.text, got)
 		}
+	}
+}
+
+// TestAlternatives: routes beside each other into one application make one finding, that
+// of the worst of them.
+func TestAlternatives(t *testing.T) {
+	edge := Source{"vs.yaml", `apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: checkout, namespace: shop}
+spec:
+  http:
+  - {timeout: 9s, retries: {attempts: 2, perTryTimeout: 2s, retryOn: reset}, route: [{destination: {host: checkout}}]}
+  - {timeout: 9s, retries: {attempts: 3, perTryTimeout: 1s, retryOn: reset}, route: [{destination: {host: checkout}}]}
+  - {timeout: 9s, retries: {attempts: 1, perTryTimeout: 3s, retryOn: reset}, route: [{destination: {host: checkout}}]}
+`}
+	app := Source{"application.yml", "spring: {application: {name: checkout}}\nresilience4j:\n  retry: {instances: {pay: {maxAttempts: 5, waitDuration: 200ms}}}\n  timelimiter: {instances: {pay: {timeoutDuration: 1s}}}\n"}
+	fs := Run(parse([]Source{edge, app}), Options{})
+	if amp := named(fs, "amplification-over-limit"); len(amp) != 1 || amp[0].Value != "20" {
+		t.Errorf("%+v", amp)
+	}
+	if out := named(fs, "child-outlives-caller"); len(out) != 1 || out[0].Limit != "1s" {
+		t.Errorf("%+v", out)
 	}
 }

@@ -74,9 +74,10 @@ const (
 // call whose count is open counts as 1.
 func paths(edges []Edge) []callPath {
 	var out []callPath
-	called := map[string]bool{}
+	called, byCaller := map[string]bool{}, map[string][]Edge{}
 	for _, e := range edges {
 		called[e.To] = true
+		byCaller[e.From] = append(byCaller[e.From], e)
 	}
 	var walk func(p callPath)
 	walk = func(p callPath) {
@@ -84,8 +85,8 @@ func paths(edges []Edge) []callPath {
 			return
 		}
 		out = append(out, p)
-		for _, e := range edges {
-			if e.From == p.last().To && !slices.ContainsFunc(p.edges, func(x Edge) bool { return x.From == e.To || x.Hop == e.Hop }) {
+		for _, e := range byCaller[p.last().To] {
+			if !slices.ContainsFunc(p.edges, func(x Edge) bool { return x.From == e.To || x.Hop == e.Hop }) {
 				walk(p.with(e))
 			}
 		}

@@ -46,10 +46,34 @@ spec:
 				p.report(h, "one call makes up to %d attempts, the limit is %d", n, p.Options.limit()).number(n, p.Options.limit())
 			}
 		})
-		for _, path := range paths(p.Edges) {
-			if len(path.edges) > 1 && path.attempts > p.Options.limit() && path.last().Hop.Refused == "" {
+		for _, path := range worstPaths(paths(p.Edges)) {
+			own, _ := path.last().Hop.AttemptCount()
+			if len(path.edges) > 1 && path.attempts > max(p.Options.limit(), own) && path.last().Hop.Refused == "" {
 				p.report(path.last().Hop, "%s: %s = %d attempts for one request, the limit is %d", path.names(), path.factors(), path.attempts, p.Options.limit()).number(path.attempts, p.Options.limit()).unlessStated(path.edges...)
 			}
 		}
 	},
+}
+
+// worstPaths keeps of the paths through the same services to the same hop the one with
+// the most attempts: routes beside each other are alternatives.
+func worstPaths(all []callPath) []callPath {
+	type key struct {
+		names string
+		hop   *retryconfig.Hop
+	}
+	at := map[key]int{}
+	var out []callPath
+	for _, p := range all {
+		k := key{p.names(), p.last().Hop}
+		i, seen := at[k]
+		switch {
+		case !seen:
+			at[k] = len(out)
+			out = append(out, p)
+		case p.attempts > out[i].attempts:
+			out[i] = p
+		}
+	}
+	return out
 }

@@ -28,9 +28,13 @@ calls:
 	},
 	Severity: diag.Error,
 	Run: func(p *Pass) {
-		for _, up := range p.Edges {
-			for _, down := range p.Edges {
-				if up.To != down.From || up.Hop == down.Hop || up.Hop.PerTry == nil || down.Hop.Refused != "" {
+		byCaller := map[string][]Edge{}
+		for _, e := range p.Edges {
+			byCaller[e.From] = append(byCaller[e.From], e)
+		}
+		for _, up := range tightest(p.Edges) {
+			for _, down := range byCaller[up.To] {
+				if up.Hop == down.Hop || down.Hop.Refused != "" {
 					continue
 				}
 				switch {
@@ -43,4 +47,28 @@ calls:
 			}
 		}
 	},
+}
+
+// tightest keeps of the calls between the same two services the one that waits the
+// shortest for an attempt: routes beside each other are alternatives. Calls without a
+// limit of one attempt are left out.
+func tightest(edges []Edge) []Edge {
+	type key struct{ from, to, why string }
+	at := map[key]int{}
+	var out []Edge
+	for _, e := range edges {
+		if e.Hop.PerTry == nil {
+			continue
+		}
+		k := key{e.From, e.To, e.Why}
+		i, seen := at[k]
+		switch {
+		case !seen:
+			at[k] = len(out)
+			out = append(out, e)
+		case *e.Hop.PerTry < *out[i].Hop.PerTry:
+			out[i] = e
+		}
+	}
+	return out
 }

@@ -44,7 +44,11 @@ spec:
 	Run: func(p *Pass) {
 		p.hops(func(h *retryconfig.Hop) {
 			if w := writes(h); h.MayHaveRun == retryconfig.Yes && h.Hedge == nil && w != "" && h.Class == retryconfig.Request {
-				p.report(h, "%s is sent up to %s times, also after it may have run (retried on %s)", w, h.AttemptsText(), strings.Join(h.Conditions, ", ")).values(w, "")
+				on := ""
+				if len(h.Conditions) > 0 {
+					on = " (retried on " + strings.Join(h.Conditions, ", ") + ")"
+				}
+				p.report(h, "%s is sent up to %s times, also after it may have run%s", w, h.AttemptsText(), on).values(w, "")
 			}
 		})
 	},

@@ -29,12 +29,14 @@ const alike = 20
 // Run judges the files by all rules. Findings come sorted by file, line and rule; those
 // that a comment or the baseline silences are marked, not left out.
 func Run(files []*retryconfig.File, o Options) []Finding {
-	out := group(dedupe(runRules(files, o)))
+	marks := marksOf(files, o)
+	out := append(group(dedupe(runRules(files, o))), badMarks(files, marks)...)
 	slices.SortStableFunc(out, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Hop, b.Hop))
 	})
 	fingerprint(out)
-	return suppress(out, files, o)
+	suppress(out, marks, o)
+	return out
 }
 
 // runRules runs the rules in parallel and gives what they find in the order of the rules.

@@ -23,7 +23,6 @@ type ignore struct {
 	until  string
 	reason string
 	bad    string // why it does not count
-	used   bool
 }
 
 // ignores reads the marks of a file.
@@ -33,11 +32,16 @@ func ignores(f *retryconfig.File, today time.Time) []*ignore {
 	}
 	var out []*ignore
 	for i, l := range strings.Split(string(f.Source), "\n") {
-		m := ignoreMark.FindStringSubmatch(strings.TrimRight(l, "\r"))
+		l = strings.TrimRight(l, "\r")
+		m := ignoreMark.FindStringSubmatch(l)
 		if m == nil {
 			continue
 		}
-		g := &ignore{file: f.Path, whole: m[1] != "", line: i + 1, until: strings.TrimSuffix(m[3], ":"), reason: strings.Trim(m[4], " \t\"'*/->,}")}
+		reason := m[4]
+		if before, _, _ := strings.Cut(l, m[0]); strings.Count(before, `"`)%2 == 1 {
+			reason, _, _ = strings.Cut(reason, `"`) // the mark stands in a string, as it must in JSON
+		}
+		g := &ignore{file: f.Path, whole: m[1] != "", line: i + 1, until: strings.TrimSuffix(m[3], ":"), reason: strings.Trim(reason, " \t\"'*/->,}")}
 		for _, r := range strings.Split(m[2], ",") {
 			g.rules = append(g.rules, strings.TrimSpace(r))
 		}
@@ -76,36 +80,44 @@ func codes() []string {
 // badSuppression is the name under which a mark that does not count is reported.
 const badSuppression = "bad-suppression"
 
-// suppress marks what comments and the baseline silence, and reports marks that do not
-// count.
-func suppress(fs []Finding, files []*retryconfig.File, o Options) []Finding {
+// marksOf reads the marks of all files, by file.
+func marksOf(files []*retryconfig.File, o Options) map[string][]*ignore {
 	marks := map[string][]*ignore{}
 	for _, f := range files {
-		marks[f.Path] = append(marks[f.Path], ignores(f, o.Today)...)
+		if list := ignores(f, o.Today); len(list) > 0 {
+			marks[f.Path] = append(marks[f.Path], list...)
+		}
 	}
+	return marks
+}
+
+// badMarks reports the marks that do not count, in the order of the files.
+func badMarks(files []*retryconfig.File, marks map[string][]*ignore) (out []Finding) {
+	for _, file := range files {
+		for _, g := range marks[file.Path] {
+			if g.bad != "" {
+				rules := strings.Join(g.rules, ",")
+				out = append(out, Finding{Rule: badSuppression, Title: "A suppression does not count", Severity: diag.Warning, File: g.file, Line: g.line, Column: 1,
+					Message: "relplan:ignore " + rules + " " + g.bad, Value: rules})
+			}
+		}
+	}
+	return out
+}
+
+// suppress marks what comments and the baseline silence.
+func suppress(fs []Finding, marks map[string][]*ignore, o Options) {
 	for i := range fs {
 		f := &fs[i]
 		if o.Baseline[f.Fingerprint] {
 			f.Suppressed = &Suppression{Reason: "in the baseline"}
 		}
 		for _, g := range marks[f.File] {
-			if g.covers(f) {
-				g.used = true
-				if g.bad == "" {
-					f.Suppressed = &Suppression{Reason: g.reason, Until: g.until}
-				}
+			if g.bad == "" && g.covers(f) {
+				f.Suppressed = &Suppression{Reason: g.reason, Until: g.until}
 			}
 		}
 	}
-	for _, file := range files {
-		for _, g := range marks[file.Path] {
-			if g.bad != "" {
-				fs = append(fs, Finding{Rule: badSuppression, Title: "A suppression does not count", Severity: diag.Warning, File: g.file, Line: g.line, Column: 1,
-					Message: "relplan:ignore " + strings.Join(g.rules, ",") + " " + g.bad})
-			}
-		}
-	}
-	return fs
 }
 
 func (g *ignore) covers(f *Finding) bool {

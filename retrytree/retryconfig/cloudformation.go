@@ -141,10 +141,11 @@ func (c *cfn) timeoutOf(fn string) (time.Duration, bool) {
 	if t == nil {
 		t = c.globals.Get("Timeout")
 	}
-	if d, err := whole(t.Str(), time.Second); err == nil {
-		return d, true
+	if t == nil {
+		return 3 * time.Second, p != nil
 	}
-	return 3 * time.Second, p != nil
+	d, err := whole(t.Str(), time.Second)
+	return d, err == nil // a value that is filled in later is not known
 }
 
 func (c *cfn) samEvent(fn string, ev tree.Entry) {
@@ -193,6 +194,8 @@ func (c *cfn) queue(name string, q *tree.Node, fn string, mapping *tree.Node) {
 	at := q.At()
 	if redrive != nil {
 		at = redrive.At()
+	} else if q == nil {
+		at = c.res.Get(name).At() // a queue without properties
 	}
 	label := name
 	if fn != "" {
@@ -212,7 +215,7 @@ func (c *cfn) queue(name string, q *tree.Node, fn string, mapping *tree.Node) {
 	case n != nil:
 		h.total("maxReceiveCount", n, 0)
 		h.DeadLetter = Yes
-	case redrive == nil && q != nil:
+	case redrive == nil && c.res.Get(name) != nil:
 		h.Unbounded, h.Written = true, "no RedrivePolicy: received again until the retention ends"
 		retention := 4 * 24 * time.Hour
 		if d := in.duration(h, "MessageRetentionPeriod", q.Get("MessageRetentionPeriod"), secondsGrammar); d != nil {

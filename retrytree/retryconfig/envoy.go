@@ -26,8 +26,10 @@ var envoyReader = &Reader{
         retry_on: 5xx
         num_retries: @N@
 `}},
-	claims: func(d *doc) bool { return d.version == "" && (envoyShape(d.root)) },
-	read:   readEnvoy,
+	claims: func(d *doc) bool {
+		return d.version == "" && envoyShape(d.root) || d.is("cilium.io", "CiliumEnvoyConfig", "CiliumClusterwideEnvoyConfig")
+	},
+	read: readEnvoy,
 }
 
 func envoyShape(root *tree.Node) bool {
@@ -131,9 +133,11 @@ func (in *input) envoyVirtualHost(vh *tree.Node, budgets map[string]*Budget) {
 		}
 		h := in.hop("envoy.RouteConfiguration", vh.Get("name").Str()+"#"+path, at)
 		h.Methods = envoyMethods(match)
-		if c := action.Get("cluster").Str(); c != "" {
+		for _, c := range envoyClusters(action) {
 			h.To = append(h.To, c)
-			h.Budget = budgets[c]
+			if h.Budget == nil {
+				h.Budget = budgets[c]
+			}
 		}
 		if pol != nil && vhPolicy.Is(tree.Map) {
 			in.fact("overridden-policy", pol.At(), h, "the policy of the route replaces the policy of the virtual host as a whole, no field is inherited")
@@ -146,6 +150,20 @@ func (in *input) envoyVirtualHost(vh *tree.Node, budgets map[string]*Budget) {
 		}
 		in.envoyRoute(h, action, pol, hedge)
 	}
+}
+
+// envoyClusters gives the clusters that a route sends to.
+func envoyClusters(action *tree.Node) []string {
+	if c := action.Get("cluster").Str(); c != "" {
+		return []string{c}
+	}
+	var out []string
+	for _, c := range snake(action, "weighted_clusters").Get("clusters").List() {
+		if name := c.Get("name").Str(); name != "" && c.Get("weight").Str() != "0" {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // envoyMethods gives the methods of a :method header match, nil for all.
@@ -259,6 +277,16 @@ func (in *input) envoyWaits(h *Hop, b *tree.Node) {
 	h.Waits.Explicit, h.Waits.Line = true, b.Pos.Line
 }
 
+// onlyCodes sees a policy whose one condition is a list of status codes that is empty.
+func (in *input) onlyCodes(h *Hop, p envoyPolicy, at tree.Pos) {
+	if len(p.codes) > 0 || len(p.conditions) != 1 || p.conditions[0] != "retriable-status-codes" || !h.Retries() {
+		return
+	}
+	in.fact("dead-retry-policy", at, h, "the only condition is retriable-status-codes, and there is no code: nothing is retried").Value = h.Written
+	h.Written += ", but no status code is retried"
+	h.attempts(1)
+}
+
 // envoyRetryOn reads the conditions and what activates what.
 func (in *input) envoyRetryOn(h *Hop, pol *tree.Node) envoyPolicy {
 	on := snake(pol, "retry_on")
@@ -288,5 +316,6 @@ func (in *input) envoyRetryOn(h *Hop, pol *tree.Node) envoyPolicy {
 		h.Written += ", but retry_on is empty"
 		h.attempts(1)
 	}
+	in.onlyCodes(h, p, pol.At())
 	return p
 }

@@ -60,8 +60,9 @@ func (in *input) count(h *Hop, key string, n *tree.Node, c number) *int64 {
 	if n.Missing() {
 		return nil
 	}
+	times := h.timesOpen
 	if in.outside(h, key, n) {
-		h.countOpen = true
+		h.countOpen, h.timesOpen = true, times
 		return nil
 	}
 	v, err := c.parse(n)

@@ -144,6 +144,7 @@ func (in *input) duration(h *Hop, key string, n *tree.Node, g grammar) *time.Dur
 	if !present {
 		return nil
 	}
+	h.given = append(h.given, &d)
 	return &d
 }
 
@@ -151,6 +152,7 @@ func (in *input) duration(h *Hop, key string, n *tree.Node, g grammar) *time.Dur
 func (in *input) outside(h *Hop, key string, n *tree.Node) bool {
 	if n.Is(tree.Map) && isIntrinsic(n) || isPlaceholder(n.Str()) || strings.HasPrefix(tagOf(n), "!") {
 		in.undecided(h, n.At(), key+": the value is filled in outside the file")
+		h.timesOpen = true
 		return true
 	}
 	return false

@@ -23,17 +23,13 @@ var grpcReader = &Reader{
   "retryableStatusCodes": ["UNAVAILABLE"]}}]}
 `}},
 	claims: func(d *doc) bool {
-		return fold(d.root, "methodConfig").Is(tree.Seq) || len(grpcChoices(d.root)) > 0
+		return d.version == "" && len(grpcChoices(d.root)) > 0
 	},
 	read: func(in *input, own []*doc) {
 		for _, d := range own {
-			if cs := grpcChoices(d.root); len(cs) > 0 {
-				for _, c := range cs {
-					in.grpcConfig(c)
-				}
-				continue
+			for _, c := range grpcChoices(d.root) {
+				in.grpcConfig(c)
 			}
-			in.grpcConfig(d.root)
 		}
 	},
 }
@@ -51,14 +47,17 @@ func fold(n *tree.Node, key string) *tree.Node {
 	return nil
 }
 
-// grpcChoices gives the configs of a DNS TXT record or of a file that embeds one.
+// grpcChoices gives the configs of a DNS TXT record or of a file that holds some at any
+// depth.
 func grpcChoices(root *tree.Node) []*tree.Node {
 	var out []*tree.Node
-	for _, it := range append(root.List(), root) {
-		if sc := it.Get("serviceConfig"); fold(sc, "methodConfig").Is(tree.Seq) {
-			out = append(out, sc)
+	root.Walk(func(_ []string, n *tree.Node) bool {
+		if !fold(n, "methodConfig").Is(tree.Seq) {
+			return true
 		}
-	}
+		out = append(out, n)
+		return false
+	})
 	return out
 }
 

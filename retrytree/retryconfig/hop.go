@@ -2,6 +2,7 @@ package retryconfig
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -70,20 +71,22 @@ type Hop struct {
 	WorstHigh    *time.Duration
 
 	Waits       Backoff
-	Conditions  []string // what is retried, in the product's words
-	Methods     []string // methods that are retried; empty: all, or not applicable
-	MayHaveRun  Answer   // whether a call may have run before it is sent again
-	Budget      *Budget  // what bounds the load of retries; nil: nothing in the file
-	Hedge       *Hedge   // copies without a failure
-	DeadLetter  Answer   // where a message goes when its deliveries are used up
-	Refused     string   // why the product refuses the policy, or ""
-	Default     bool     // nobody wrote it: the product retries by default
-	Hidden      []string // defaults that nobody wrote and that matter
-	exposure    string   // who is not affected by the object, repeated when the hop is read again
-	meshDefault bool     // the mesh configuration decides
-	countText   string   // a count that is refused, as written
-	countOpen   bool     // the count is filled in outside the file
-	Notes       []string // how the numbers came about, for people
+	Conditions  []string         // what is retried, in the product's words
+	Methods     []string         // methods that are retried; empty: all, or not applicable
+	MayHaveRun  Answer           // whether a call may have run before it is sent again
+	Budget      *Budget          // what bounds the load of retries; nil: nothing in the file
+	Hedge       *Hedge           // copies without a failure
+	DeadLetter  Answer           // where a message goes when its deliveries are used up
+	Refused     string           // why the product refuses the policy, or ""
+	Default     bool             // nobody wrote it: the product retries by default
+	Hidden      []string         // defaults that nobody wrote and that matter
+	exposure    string           // who is not affected by the object, repeated when the hop is read again
+	meshDefault bool             // the mesh configuration decides
+	countText   string           // a count that is refused, as written
+	timesOpen   bool             // a value is filled in outside the file
+	given       []*time.Duration // times that the file gives
+	countOpen   bool             // the count is filled in outside the file
+	Notes       []string         // how the numbers came about, for people
 }
 
 // Budget bounds the load that retries may add. Ratio is a share of the first tries
@@ -163,6 +166,10 @@ func (h *Hop) finish() {
 		h.Attempts, h.Unbounded, h.Written, h.Default, h.Hidden = nil, false, h.Undecided, false, nil
 		h.Slow, h.SlowLow, h.SlowHigh, h.Worst, h.WorstLow, h.WorstHigh = nil, nil, nil, nil, nil, nil
 	}
+	if h.timesOpen {
+		h.leaveOpen()
+		return
+	}
 	if h.Undecided != "" && h.PerTry == nil {
 		return
 	}
@@ -178,6 +185,18 @@ func (h *Hop) finish() {
 			h.WorstLow, h.WorstHigh = h.worst(h.PerTrySend), h.Worst
 		}
 	}
+}
+
+// leaveOpen keeps of the times those that the file gives: a default does not hold where the
+// file has a value that is filled in later.
+func (h *Hop) leaveOpen() {
+	for _, p := range []**time.Duration{&h.PerTry, &h.PerTryWritten, &h.Overall} {
+		if !slices.Contains(h.given, *p) {
+			*p = nil
+		}
+	}
+	h.Slow, h.SlowLow, h.SlowHigh, h.Worst, h.WorstLow, h.WorstHigh = nil, nil, nil, nil, nil, nil
+	h.Waits.Open, h.Hidden = true, nil
 }
 
 // slowAttempts is rule 3: attempts that start when each one hangs until its limit.

@@ -198,6 +198,7 @@ func (in *input) istioPolicy(h *Hop, r *tree.Node, timeout *time.Duration) {
 		return
 	}
 	p := in.istioConditions(h, r)
+	in.onlyCodes(h, p, r.At())
 	h.Waits = envoyBackoff(or(backoff, envoyBase), 0)
 	h.Waits.Explicit = backoff != nil
 	in.envoyHop(h, p, perTry, timeout)

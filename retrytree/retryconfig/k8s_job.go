@@ -13,8 +13,8 @@ import (
 // Source: k8s.io/api v0.37.2 batch/v1 types.go; the Job controller's back-off.
 var jobReader = &Reader{
 	Name:    "kubernetes-job",
-	Title:   "Kubernetes Job, CronJob",
-	Objects: []string{"Job", "CronJob"},
+	Title:   "Kubernetes Job, CronJob, ScaledJob of KEDA",
+	Objects: []string{"Job", "CronJob", "ScaledJob"},
 	Samples: []Reading{{Setting: "spec.backoffLimit", Counts: "after the first", Name: "job.yaml", Text: `apiVersion: batch/v1
 kind: Job
 metadata: {name: a}
@@ -22,7 +22,7 @@ spec:
   backoffLimit: @N@
   template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}
 `}},
-	claims: func(d *doc) bool { return d.is("batch", "Job", "CronJob") },
+	claims: func(d *doc) bool { return d.is("batch", "Job", "CronJob") || d.is("keda.sh", "ScaledJob") },
 	read: func(in *input, own []*doc) {
 		for _, d := range own {
 			in.job(d)
@@ -32,6 +32,9 @@ spec:
 
 func (in *input) job(d *doc) {
 	spec, schedule := d.root.Get("spec"), d.root.Get("spec", "schedule")
+	if d.kind == "ScaledJob" {
+		spec = d.root.Get("spec", "jobTargetRef")
+	}
 	if d.kind == "CronJob" {
 		spec = d.root.Get("spec", "jobTemplate", "spec")
 	}

@@ -2,6 +2,7 @@ package retryconfig
 
 import (
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -165,6 +166,9 @@ func (n *nginxConf) servers(h *Hop, target string) (count int64, known bool) {
 			return g.servers, false
 		}
 		return max(g.servers, 1), true
+	}
+	if name, _, _ := strings.Cut(host, ":"); net.ParseIP(name) == nil && name != "unix" && name != "localhost" && !strings.HasPrefix(host, "[") {
+		h.note("%s is read as one server: nginx tries every address that the name has when it starts", name)
 	}
 	if n.includes && !strings.ContainsAny(host, ".:") {
 		n.in.undecided(h, tree.Pos{}, "upstream "+host+" is not in this file, which includes others")

@@ -234,7 +234,7 @@ func (in *input) broken(err error) {
 }
 
 // retryWord matches a key (or a name) that speaks of retries.
-var retryWord = regexp.MustCompile(`(?i)(^|[^a-z])(retr(y|ies|ying)|max_?-?attempts?|max_?retries|max_?retry|retry_?-?policy|redeliver|redelivery|redrive)|(Retry|Retries|MaxAttempts|Redeliver)`)
+var retryWord = regexp.MustCompile(`(?i)(^|[^a-z])(retr(y|ies|ying)|max_?-?attempts?|max_?retries|max_?retry|backoff_?limit|retry_?-?policy|redeliver|redelivery|redrive)|(Retry|Retries|MaxAttempts|Redeliver)`)
 
 // wordColumn gives the column of the first retry word of a line.
 func wordColumn(text string) (col int, ok bool) {
@@ -341,6 +341,9 @@ func (in *input) unclaimedDoc(d *doc) {
 func (in *input) unknownSetting(root *tree.Node, what string) {
 	found := false
 	root.Walk(func(path []string, n *tree.Node) bool {
+		if len(path) > 0 && strings.EqualFold(strings.ReplaceAll(path[len(path)-1], "_", ""), "healthcheck") {
+			return false // how often a probe fails before the state changes
+		}
 		for _, e := range n.Map() {
 			if !found && retryWord.MatchString(e.Key) && !strings.Contains(e.Key, " ") {
 				found = true

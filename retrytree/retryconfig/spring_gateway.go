@@ -39,7 +39,7 @@ var springGatewayReader = &Reader{
 	},
 }
 
-var scgPrefixes = []string{"spring.cloud.gateway.server.webflux", "spring.cloud.gateway.server.mvc", "spring.cloud.gateway.mvc", "spring.cloud.gateway"}
+var scgPrefixes = []string{"spring.cloud.gateway.server.webflux", "spring.cloud.gateway.server.webmvc", "spring.cloud.gateway.server.mvc", "spring.cloud.gateway.mvc", "spring.cloud.gateway"}
 
 // scgFilter is a Retry filter as written.
 type scgFilter struct {

@@ -191,8 +191,8 @@ type (
 		Process *Process
 		Queue   *Resource
 	}
-	// AtMostWaiting (M6): at most N messages of Q are waiting [per F] (not acked:
-	// stored or held).
+	// AtMostWaiting (M6): at most N messages of Q are waiting [per F]: stored, and
+	// no run has received them yet.
 	AtMostWaiting struct {
 		N     int
 		Queue *Resource

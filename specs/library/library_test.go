@@ -22,13 +22,13 @@ func TestEveryPatternIsAsExpected(t *testing.T) {
 			if s.About == "" {
 				t.Error("no about: the list of patterns has nothing to say")
 			}
-			v, err := s.Check(context.Background(), specs.CheckOptions{TimeLimit: time.Minute, Timing: true})
+			v, err := s.Check(context.Background(), specs.CheckOptions{TimeLimit: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, x := range v.Variants {
-				if took := time.Duration(x.Timing.ElapsedNS); took > 5*time.Second {
-					t.Errorf("variant %q takes %v: too long to wait for", x.Name(), took)
+				if x.States > 200_000 {
+					t.Errorf("variant %q has %d states: too many to wait for, a few seconds are what a reader has", x.Name(), x.States)
 				}
 				if x.AsExpected == nil {
 					t.Errorf("variant %q expects nothing", x.Name())

@@ -54,6 +54,9 @@ func (p *process) nodeActions(n *node) {
 	if n.kind == pauseNode {
 		return
 	}
+	if pl.blocked != nil {
+		p.earlySnapshot(n, pl.blocked, p.sequence(n, k))
+	}
 	if pl.lossy && p.lw.allows(p, n) {
 		p.lostAnswers(n, pl, wait, add)
 	}
@@ -178,6 +181,7 @@ type arming struct {
 	world   World // what went wrong
 	blocked ir.Expr
 	order   int
+	silent  bool // no step of the history
 }
 
 // emit adds the actions of one outcome: one for every combination of choices.
@@ -194,7 +198,7 @@ func (p *process) emit(n *node, a *arming, body func(em *emitter) []ir.Stmt) {
 			Guard: a.guard, Body: stmts, Order: a.order, Label: p.label(n, a),
 			Note: &Note{Process: p.ast, Step: n.step, Commit: n.kind == commitNode, Outcome: a.outcome, World: a.world, Blocked: a.blocked, node: n, proc: p},
 		}
-		if n.kind == pauseNode {
+		if n.kind == pauseNode || a.silent {
 			act.Label = ""
 			act.Note.(*Note).Silent = true
 		}

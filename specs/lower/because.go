@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/relplan/relplan/modelcheck"
@@ -44,6 +45,7 @@ func (o *Outcome) because(h *History, raw *modelcheck.History, property int) []s
 			add("%s %s before step %d", s.Actor, s.Waited, s.N)
 		}
 	}
+	out = append(out, choiceReasons(h)...)
 	if len(out) == 0 {
 		out = o.plainReasons(h, p)
 	}
@@ -184,7 +186,7 @@ func (o *Outcome) crashReason(h *History, i int, add func(string, ...any)) {
 }
 
 // readReason: a worker found nothing, or nothing to work on, because another one
-// had not written yet.
+// had not yet written what it would have found.
 func (o *Outcome) readReason(h *History, i int, add func(string, ...any)) {
 	s := &h.Steps[i]
 	if s.note.Outcome == nil || s.note.Outcome.why != NoneMatches || s.note.World.Lost() {
@@ -194,19 +196,24 @@ func (o *Outcome) readReason(h *History, i int, add func(string, ...any)) {
 	if v := s.note.Step.Verb; v != ast.VerbSelect && v != ast.VerbGet {
 		what = "found nothing to " + v.String()
 	}
-	where := s.note.Step.Subject
 	for j := i + 1; j < len(h.Steps); j++ {
 		w := &h.Steps[j]
-		if w.Actor == s.Actor || w.Actor == "" {
+		if !slices.ContainsFunc(w.Changed, func(c Change) bool { return c.Where == s.note.Step.Subject }) || o.findsNothing(s, w.after) {
 			continue
 		}
-		for _, c := range w.Changed {
-			if c.Where == where {
-				add("%s %s at step %d because %s had not yet written (step %d)", s.Actor, what, s.N, w.Actor, w.N)
-				return
-			}
+		if w.Actor != s.Actor && w.Actor != "" {
+			add("%s %s at step %d because %s had not yet written (step %d)", s.Actor, what, s.N, w.Actor, w.N)
 		}
+		return
 	}
+}
+
+// findsNothing tells whether the read of that step would find nothing in another
+// state, with what its run knew at the step.
+func (o *Outcome) findsNothing(s *Step, state []uint64) bool {
+	g := o.glance(state).with(s.note.proc.self, s.self)
+	g.past, g.remembers = s.before, s.note.proc.set
+	return g.holds(s.note.Outcome.guard)
 }
 
 // staleReason: a worker went by what it had read, which another one changed

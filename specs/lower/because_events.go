@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/relplan/relplan/specs/ast"
@@ -95,7 +96,10 @@ func (o *Outcome) plainReasons(h *History, p *ast.Promise) []string {
 	if len(h.Steps) == 0 {
 		return nil
 	}
-	if p != nil && eventual(p) {
+	switch {
+	case p != nil && eventual(p) && h.Sealed == 0 && h.LoopFrom >= 0:
+		return []string{goesRound(h)}
+	case p != nil && eventual(p):
 		return nil // the step that seals it is named anyway
 	}
 	if out := o.overwritten(h); out != "" {
@@ -106,6 +110,37 @@ func (o *Outcome) plainReasons(h *History, p *ast.Promise) []string {
 	}
 	last := &h.Steps[len(h.Steps)-1]
 	return []string{fmt.Sprintf("until step %d everything is as it should be: %s %s", last.N, actorOf(last), last.Text)}
+}
+
+// goesRound is the reason of a history that comes back to where it was.
+func goesRound(h *History) string {
+	was := "in the beginning"
+	if h.LoopFrom > 0 {
+		was = fmt.Sprintf("after step %d", h.LoopFrom)
+	}
+	return fmt.Sprintf("after step %d everything is as it was %s, and nothing forces another way", len(h.Steps), was)
+}
+
+// choiceReasons: in what goes round for ever a run may choose the same side each
+// time, unless the choice is fair.
+func choiceReasons(h *History) []string {
+	if h.LoopFrom < 0 {
+		return nil
+	}
+	var out []string
+	for i := range h.Steps {
+		s := &h.Steps[i]
+		label, goes := strings.CutPrefix(s.Then, "goes to ")
+		if s.N <= h.LoopFrom || !goes || s.note.Process == nil {
+			continue
+		}
+		for _, c := range s.note.Process.All {
+			if c.Verb == ast.VerbChoose && !c.Fair && slices.ContainsFunc(c.Choose, func(t ast.Target) bool { return t.Label == label }) {
+				out = append(out, fmt.Sprintf("%s goes to %s at step %d each time: nothing forces it to choose otherwise", s.Actor, label, s.N))
+			}
+		}
+	}
+	return out
 }
 
 // oneAfterTheOther names the last two writes to a store.

@@ -36,6 +36,12 @@ type Event struct {
 	// the transaction of Blocker, if it is known.
 	Waited  bool
 	Blocker *InstanceID
+	// Released is the number of the history's step that ended the wait.
+	Released int
+	// Next is where the run stands afterwards, NextCommit before the commit of
+	// that block; nil: the run has ended, or nobody runs.
+	Next       *ast.Step
+	NextCommit bool
 	// Reads: the step is a select, get or call, and its caller hears the answer.
 	// Read is that: a row as the statement sees it, what stands under the key, a
 	// number (count), a receipt (with the fields that are read later), or nil if
@@ -148,7 +154,8 @@ type Subject struct {
 	// Process and Instance: who holds it, or gets it; nil and -1 without.
 	Process  *ast.Process
 	Instance int
-	// Partition and Number (a position) of a log, from 0; -1 without.
+	// Partition and Number (a position) of a log, from 0; -1 without. Of a send,
+	// the partition it goes to.
 	Partition, Number int
 	// Rest are the further messages of a batch, in the order of their turns.
 	Rest     []Record
@@ -199,10 +206,9 @@ func (g *glance) subject(a *about) Subject {
 	}
 	if q := a.queue; q != nil {
 		s.Resource = q.r
-		s.Fields, _ = g.plain(q.value(a.message)).(Record)
+		s.Fields = g.identity(q, a.message)
 		for _, m := range a.rest {
-			r, _ := g.plain(q.value(m)).(Record)
-			s.Rest = append(s.Rest, r)
+			s.Rest = append(s.Rest, g.identity(q, m))
 		}
 	}
 	if a.operation != nil {
@@ -227,6 +233,13 @@ func (g *glance) subject(a *about) Subject {
 	return s
 }
 
+// identity is what says which message it is: not how often it was delivered.
+func (g *glance) identity(q *queue, m message) Record {
+	r, _ := g.plain(q.value(m)).(Record)
+	delete(r, "deliveries")
+	return r
+}
+
 func (s *Subject) put(name string, v Value) {
 	if s.Fields == nil {
 		s.Fields = Record{}
@@ -242,10 +255,16 @@ func (o *Outcome) event(g *glance, s *Step, blocker *InstanceID) Event {
 		e.Process, e.Instance = n.proc.ast, s.self
 	}
 	e.Waited, e.Blocker = s.Waited != "", blocker
+	if e.Process != nil {
+		e.Next, e.NextCommit = o.standing(n.proc, s)
+	}
 	if n.Outcome == nil {
 		return e
 	}
 	e.Done, e.Why, e.Branch = n.Outcome.done, n.Outcome.why, n.Outcome.branch
+	if n.Outcome.partition != nil {
+		e.Of.Partition = g.eval(n.Outcome.partition)
+	}
 	switch {
 	case n.World == Fails:
 		e.Done, e.Why = false, InjectedError
@@ -262,6 +281,17 @@ func (o *Outcome) event(g *glance, s *Step, blocker *InstanceID) Event {
 		o.readBy(g, s, &e)
 	}
 	return e
+}
+
+// standing is the step before which the run stands after s.
+func (o *Outcome) standing(p *process, s *Step) (*ast.Step, bool) {
+	pc := o.Model.Value(s.after, p.pc, s.self)
+	for _, m := range p.nodes {
+		if pc != 0 && m.loc == pc {
+			return m.step, m.kind == commitNode
+		}
+	}
+	return nil, false
 }
 
 // readBy fills in what a read has found: as the statement sees it, or, where

@@ -134,14 +134,14 @@ func TestEvents(t *testing.T) {
 		want          string
 	}{
 		{"../library/inbox-retention", "kept-7-days-replayed-30", 1, `
-consumer/0 start payments {deliveries: 0, op: payment 1}
+consumer/0 start payments {op: payment 1}
 consumer/0 insert inbox done
 consumer/0 insert ledger done
 consumer/0 commit shop done
 consumer/0 ack m on_error (injected error) [fails] spends error
 retention ends inbox {op: payment 1} after keep
 operator replay parked {op: payment 1} to payments spends operator_replay
-consumer/0 start payments {deliveries: 0, op: payment 1}
+consumer/0 start payments {op: payment 1}
 consumer/0 insert inbox done
 consumer/0 insert ledger done
 consumer/0 commit shop done`},
@@ -160,11 +160,11 @@ by_number/0 start
 by_number/0 select cursor done reads {k: CUR, pos: 2}
 by_number/0 select outbox done (none matches) reads none`},
 		{"../library/provider-forgets-the-key", "kept-a-day-retried-three", 1, `
-payer/0 start jobs {deliveries: 0, op: payment 1}
+payer/0 start jobs {op: payment 1}
 payer/0 call bank.charge done [done, answer lost] spends response_lost
 key forgotten bank.charge {client_key: payment 1} after keep
 operator replay parked {op: payment 1} to jobs spends operator_replay
-payer/0 start jobs {deliveries: 0, op: payment 1}
+payer/0 start jobs {op: payment 1}
 payer/0 call bank.charge done reads {}`},
 		{"../library/two-event-ids", "inbox-alone", 1, `
 consumer/0 start events {id: events 0.0, op: payment 1}
@@ -191,12 +191,12 @@ writer/0 update items done
 writer/0 remove cache if_none (none matches)
 reader/0 put cache done`},
 		{"../testdata/d-setnx-ttl-zombie", "", 1, `
-consumer/0 start transfers {deliveries: 0, id: transfer 1, op: transfer 1}
+consumer/0 start transfers {id: transfer 1, op: transfer 1}
 consumer/0 put locks done
 consumer/0 select ledger done (none matches) reads none
 ttl ends locks {key: transfer 1, value: consumer/0} of consumer/0 after ttl of locks spends stall
 visibility ends transfers {id: transfer 1, op: transfer 1} of consumer/0
-consumer/1 start transfers {deliveries: 1, id: transfer 1, op: transfer 1}
+consumer/1 start transfers {id: transfer 1, op: transfer 1}
 consumer/1 put locks done
 consumer/1 select ledger done (none matches) reads none
 consumer/1 insert ledger done

@@ -65,6 +65,8 @@ type History struct {
 	Sealed   int
 	Faults   map[string]int
 	Because  []string // why, in words
+
+	end []uint64 // the last state
 }
 
 // Step is one counted step of a history: what language.md calls a step.
@@ -98,6 +100,12 @@ func (o *Outcome) History(h *modelcheck.History, property int) *History {
 	if h == nil {
 		return nil
 	}
+	out := o.tell(h)
+	out.Because = o.because(out, h, property)
+	return out
+}
+
+func (o *Outcome) tell(h *modelcheck.History) *History {
 	out := &History{LoopFrom: -1, Faults: h.Faults}
 	number := map[int]int{} // engine step -> printed step
 	before := h.Initial
@@ -107,8 +115,12 @@ func (o *Outcome) History(h *modelcheck.History, property int) *History {
 		if s != nil {
 			s.N = len(out.Steps) + 1
 			var blocker *InstanceID
-			s.Waited, blocker = o.waited(h, i, s)
+			var released int
+			s.Waited, blocker, released = o.waited(h, i, s)
 			s.Event = o.event(o.before(before, &st), s, blocker)
+			if s.Event.Waited {
+				s.Event.Released = number[released]
+			}
 			out.Steps = append(out.Steps, *s)
 			number[i+1] = s.N
 		}
@@ -120,7 +132,7 @@ func (o *Outcome) History(h *modelcheck.History, property int) *History {
 	if h.Sealed > 0 {
 		out.Sealed = number[h.Sealed]
 	}
-	out.Because = o.because(out, h, property)
+	out.end = before
 	return out
 }
 
@@ -258,10 +270,11 @@ func (o *Outcome) nextInBatch(s *Step, after []uint64) string {
 }
 
 // waited says whom the step waited for since the instance's last step, in words
-// and as data, nil if that is not known.
-func (o *Outcome) waited(h *modelcheck.History, i int, s *Step) (string, *InstanceID) {
+// and as data (nil if that is not known), and which transition, from 1, ended
+// the wait.
+func (o *Outcome) waited(h *modelcheck.History, i int, s *Step) (words string, blocker *InstanceID, released int) {
 	if s.note.Blocked == nil {
-		return "", nil
+		return "", nil, 0
 	}
 	for j := i - 1; j >= 0; j-- {
 		a, self, _ := o.Model.Instance(h.Steps[j].ID)
@@ -276,10 +289,10 @@ func (o *Outcome) waited(h *modelcheck.History, i int, s *Step) (string, *Instan
 		g := o.glance(before).with(s.note.proc.self, s.self)
 		if o.Model.Value(before, s.note.proc.pc, s.self) == s.note.node.loc && g.holds(s.note.Blocked) {
 			words, who := o.blocker(g, s)
-			return "waits for " + words, who
+			return "waits for " + words, who, j + 1
 		}
 	}
-	return "", nil
+	return "", nil, 0
 }
 
 // blocker names the worker whose transaction holds what the step needs.

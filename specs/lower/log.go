@@ -246,6 +246,7 @@ func (em *emitter) appendPlan(n *node) plan {
 		o.params = []ir.Param{{Local: p, Over: ir.In(l.parts)}}
 		o.guard = l.mayHold(part, em.partitionKey(l, s))
 	}
+	o.partition = part
 	o.do = func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		fields := map[string]value{}

@@ -34,7 +34,9 @@ type outcome struct {
 	// reads is what the step has read, in the state before it; nil if only its
 	// name knows.
 	reads *value
-	why   Reason
+	// partition of a log that a send goes to.
+	partition ir.Expr
+	why       Reason
 	// fault is spent by this outcome: "" for none.
 	fault *budget
 	// stay: the run goes on standing before the step.

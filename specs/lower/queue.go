@@ -229,6 +229,11 @@ func (lw *lowering) deliveriesCounted(r *ast.Resource) int {
 			n = max(n, d.N)
 		}
 	}
+	for _, p := range lw.spec.Promises {
+		if w, ok := p.Body.(ast.AtMostWaiting); ok && w.Queue == r {
+			n = max(n, 1)
+		}
+	}
 	return n
 }
 

@@ -113,6 +113,21 @@ processes:
 promises:
   stays: {check: "exists(k where value == OTHER)", finally: true}
 `, "holds"},
+		{"compare_and_delete_own", "and removes a key with that value, also where nothing else reads it", `
+operations: {op: 1}
+resources:
+  k: {kind: kv}
+processes:
+  w:
+    on: {start: op, as: o}
+    steps:
+      - {put: k, key: 'x', value: me}
+      - {put: k, key: 'y', value: my_run}
+      - {remove: k, key: 'x', only_if_value: me}
+      - {remove: k, key: 'y', only_if_value: my_run}
+promises:
+  gone: {check: "count(k) == 0", finally: true}
+`, "holds"},
 		{"script_is_atomic", "R38: a script is one step", `
 operations: {op: 1}
 resources:

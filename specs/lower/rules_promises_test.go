@@ -217,6 +217,27 @@ processes:
 promises:
   own: a reads its own writes of t
 `, "holds"},
+		{"waiting", "M6: a message waits until a run receives it", `
+operations: {op: 2}
+resources:
+  q: {kind: queue, starts_with: one per op}
+  later: {kind: queue}
+processes:
+  w:
+    on: {message: q, as: m}
+    steps:
+      - {send: later, message: {op: m.op}}
+      - {ack: m}
+  v:
+    on: {message: later, as: n}
+    steps:
+      - {ask_human: n.op}
+      - {nack: n}
+promises:
+  two: at most 2 messages of q are waiting at once
+  one: at most 1 messages of q are waiting at once
+  later: at most 1 messages of later are waiting at once
+`, "holds 0 5"},
 		{"undone_twice", "Z: an effect taken back more often than it happened breaks its promise", `
 operations: {op: 1}
 resources: {k: {kind: kv}}

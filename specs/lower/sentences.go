@@ -256,14 +256,15 @@ func (lw *lowering) atMostWaiting(p *ast.Promise, b ast.AtMostWaiting) {
 	if q == nil {
 		return
 	}
+	waits := func(v value) ir.Expr { return same(v.field("deliveries").at("/i"), num(0)) }
 	if b.Per == nil {
-		lw.property(p, ir.Always, nil, order(ir.Le, q.countWhere(func(value) ir.Expr { return yes }), num(b.N)))
+		lw.property(p, ir.Always, nil, order(ir.Le, q.countWhere(waits), num(b.N)))
 		return
 	}
 	few := func(v value) ir.Expr {
-		return order(ir.Le, q.countWhere(func(o value) ir.Expr { return equal(o.field(b.Per.Name), v.field(b.Per.Name)) }), num(b.N))
+		return order(ir.Le, q.countWhere(func(o value) ir.Expr { return and(waits(o), equal(o.field(b.Per.Name), v.field(b.Per.Name))) }), num(b.N))
 	}
-	lw.property(p, ir.Always, nil, not(q.someWhere(func(v value) ir.Expr { return not(few(v)) })))
+	lw.property(p, ir.Always, nil, not(q.someWhere(func(v value) ir.Expr { return and(waits(v), not(few(v))) })))
 }
 
 // check is the escape hatch.

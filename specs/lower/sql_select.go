@@ -70,7 +70,7 @@ func (em *emitter) found(n *node, st *statement) *outcome {
 	o.do = func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		em.bind(s.As, em.p.onlyRead(s.As, em.rowSeen(st.t, s, place)), &out)
-		out = append(out, em.passRead(s)...)
+		out = append(out, em.passRow(st, place)...)
 		if s.Lock && em.inSQL(s) {
 			out = append(out, em.own(st.t, place))
 		}

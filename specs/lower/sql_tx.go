@@ -103,7 +103,7 @@ func (em *emitter) commitNow() []ir.Stmt {
 	if em.in == nil {
 		return nil
 	}
-	out := em.closeSnapshot(em.in.step.Resource)
+	out := em.closeSnapshot(em.in.step)
 	out = append(out, em.lw.beforeCommit(em.in.step.Resource)...)
 	for _, t := range em.p.openTables(em.in.step.Resource) {
 		v := t.ownerOf(em.p)
@@ -172,7 +172,7 @@ func (em *emitter) rollback(block *ast.Step) []ir.Stmt {
 		})...)
 	}
 	out = append(out, em.releaseLocks(true)...)
-	out = append(out, em.closeSnapshot(block.Resource)...)
+	out = append(out, em.closeSnapshot(block)...)
 	out = append(out, em.clearReads(block)...)
 	for _, pm := range em.p.pending {
 		if pm.step.Block == block {

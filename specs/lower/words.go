@@ -16,6 +16,10 @@ type glance struct {
 	m      *ir.Model
 	state  []uint64
 	locals map[*ir.Local]int
+	// past, if not nil, is where the variables of the instances of remembers are
+	// read: what a run knew in another state.
+	past      []uint64
+	remembers *ir.Set
 }
 
 func (g *glance) with(l *ir.Local, v int) *glance {
@@ -25,7 +29,9 @@ func (g *glance) with(l *ir.Local, v int) *glance {
 			locals[k] = x
 		}
 	}
-	return &glance{g.lw, g.m, g.state, locals}
+	h := *g
+	h.locals = locals
+	return &h
 }
 
 func (g *glance) size(ix ir.Index) int {
@@ -60,7 +66,7 @@ func (g *glance) eval(e ir.Expr) int {
 				return ir.None
 			}
 		}
-		return g.m.Value(g.state, x.Var, at...)
+		return g.m.Value(g.stateOf(x.Var), x.Var, at...)
 	case ir.Not:
 		return flag(!g.holds(x.A))
 	case ir.Cond:
@@ -86,6 +92,13 @@ func (g *glance) eval(e ir.Expr) int {
 		return best
 	}
 	return ir.None
+}
+
+func (g *glance) stateOf(v *ir.Var) []uint64 {
+	if g.past != nil && slices.ContainsFunc(v.Index, func(ix ir.Index) bool { return ix.Set == g.remembers }) {
+		return g.past
+	}
+	return g.state
 }
 
 func flag(b bool) int {

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/relplan/relplan/specs"
@@ -14,24 +15,36 @@ func (p *page) restsOn() {
 	for _, b := range p.bounds() {
 		p.line("- %s", b)
 	}
-	seen := map[string]bool{}
-	for _, x := range p.variants {
-		for _, r := range x.RestsOn {
-			text, ok := strings.CutPrefix(r, "holds iff ")
-			if ok {
-				text, _, _ = strings.Cut(text, " (here")
-				text = "The verdict turns on one inequality: `" + text + "`."
-			} else if text, _, ok = strings.Cut(r, ": "); ok {
-				text = "Assumed, not shown: " + text + "."
-			}
-			if !seen[text] {
-				seen[text] = true
-				p.line("- %s", text)
-			}
-		}
+	for _, t := range p.conditions() {
+		p.line("- %s", t)
 	}
 	p.line("- Not shown: more operations, instances or faults than these; that your program does what the spec says; anything about how long it takes.")
 	p.line("")
+}
+
+// conditions lists the orders of durations on which the verdicts turn, and what is
+// assumed.
+func (p *page) conditions() []string {
+	var out []string
+	add := func(text string) {
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	for _, x := range p.variants {
+		for _, r := range x.RestsOn {
+			if order, ok := strings.CutPrefix(r, "holds iff "); ok {
+				order, _, _ = strings.Cut(order, " (here")
+				add("The verdict turns on one inequality: `" + order + "`.")
+			} else if assumed, _, ok := strings.Cut(r, ": "); ok {
+				add("Assumed, not shown: " + assumed + ".")
+			}
+		}
+	}
+	// A variant in which both lengths are equal says whether that is enough.
+	return slices.DeleteFunc(out, func(t string) bool {
+		return slices.Contains(out, strings.Replace(t, " > ", " >= ", 1)) && strings.Contains(t, " > ")
+	})
 }
 
 // size is how much of everything the safe variant has.
@@ -70,14 +83,17 @@ func count(n uint64) string {
 	return s
 }
 
+// faults names faults with their numbers: "1 error and 1 operator replay".
+func faults(m map[string]int) string { return and(strings.Split(specs.FaultText(m), ", ")) }
+
 // bounds lists the variants that were checked against other faults than the safe
 // one, whose faults stand above.
 func (p *page) bounds() []string {
-	safe := specs.FaultText(p.safe.Bounds)
+	safe := faults(p.safe.Bounds)
 	var texts []string
 	names := map[string][]string{}
 	for _, x := range p.variants {
-		t := specs.FaultText(x.Bounds)
+		t := faults(x.Bounds)
 		if t == safe {
 			continue
 		}

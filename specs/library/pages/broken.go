@@ -39,7 +39,7 @@ func (p *page) broken(ctx context.Context) error {
 // history shows the shortest one, once.
 func (p *page) history(x *variant, before []*variant) {
 	s := x.Shortest()
-	p.line("%s\n", wrap(fmt.Sprintf("It breaks `%s` (%s) in %s with %s.%s", s.Name, promiseText(s), steps(len(s.History)), specs.FaultText(s.Faults), others(x, s))))
+	p.line("%s\n", wrap(fmt.Sprintf("It breaks `%s` (%s) in %s with %s.%s", s.Name, promiseText(s), steps(len(s.History)), faults(s.Faults), others(x, s))))
 	for _, b := range before {
 		if b.Verdict == ast.Broken && b.Shortest().SameHistory(s) {
 			p.line("The history is the one of [`%s`](#%s).\n", b.names(), anchor(b.names()))
@@ -84,7 +84,7 @@ func others(x *variant, shown *specs.PromiseVerdict) string {
 		}
 		by := "the same history"
 		if !q.SameHistory(shown) {
-			by = fmt.Sprintf("%s with %s", steps(len(q.History)), specs.FaultText(q.Faults))
+			by = fmt.Sprintf("%s with %s", steps(len(q.History)), faults(q.Faults))
 		}
 		out += fmt.Sprintf(" It breaks `%s` (%s) too, by %s.", q.Name, promiseText(q), by)
 	}

@@ -155,7 +155,7 @@ func brief(s string) string {
 	s = clauses.ReplaceAllString(details.ReplaceAllString(s, ""), "")
 	s = strings.ReplaceAll(lines.ReplaceAllString(s, "$1"), ": the answer is lost", "")
 	if strings.HasPrefix(s, "nothing: ") {
-		return "nothing"
+		return "the run is over"
 	}
 	return s
 }

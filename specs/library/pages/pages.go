@@ -191,6 +191,7 @@ func steps(n int) string {
 // howItWorks tells the safe variant and what single crashes do to it.
 func (p *page) howItWorks(ctx context.Context) error {
 	p.line("## How `%s` works\n", p.safe.Name())
+	p.line("Numbers are lines of [the spec](../../specs/library/%s.yaml).\n", p.name)
 	prose := specs.Prose(p.safe.tree)
 	for len(prose) > 0 {
 		if h, ok := prose[0].(reports.Heading); ok && h.Level > 2 {
@@ -216,7 +217,7 @@ func (p *page) commands() {
 	p.line("relplan windows %s.yaml --variant %s\n```\n", p.name, p.safe.Name())
 	p.line("In a plan, beside your capacity and your retries:\n")
 	p.line("```yaml\nprotocols:\n  %s: {pattern: %s, variant: %s}\n```\n", strings.ReplaceAll(p.name, "-", "_"), p.name, p.safe.Name())
-	p.line("The spec: [%s.yaml](../../specs/library/%s.yaml). The language: [manual](../language.md). More: [all patterns](README.md).", p.name, p.name)
+	p.line("The language: [manual](../language.md). More: [all patterns](README.md).")
 }
 
 // anchor is the fragment of a heading that is one piece of code.

@@ -1,0 +1,72 @@
+package replay
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/relplan/relplan/internal/engines"
+	"github.com/relplan/relplan/specs/ast"
+)
+
+// kindWords are the names of engines that start here or are part of the
+// program.
+var kindWords = map[string]engines.Kind{
+	"sqlite": engines.SQLite, "postgres": engines.Postgres, "mysql": engines.MySQL, "mariadb": engines.MySQL,
+	"redis": engines.Redis, "nats": engines.NATS, "stub": kindStub, "memory": kindMemory,
+}
+
+// plays lists the kinds of resources that an engine can play.
+var plays = map[engines.Kind][]ast.ResourceKind{
+	engines.SQLite: {ast.SQLKind}, engines.Postgres: {ast.SQLKind}, engines.MySQL: {ast.SQLKind},
+	engines.Redis: {ast.KVKind}, engines.NATS: {ast.KVKind, ast.QueueKind, ast.LogKind}, kindStub: {ast.ProviderKind}, kindMemory: {ast.MemoryKind},
+}
+
+// Plays lists the kinds of resources for which the choice is the only sensible
+// meaning of an engine without a store's name. NATS alone means queues and
+// logs.
+func (c Choice) Plays() []ast.ResourceKind {
+	if c.Kind == engines.NATS {
+		return []ast.ResourceKind{ast.QueueKind, ast.LogKind}
+	}
+	return plays[c.Kind]
+}
+
+// ParseChoice reads an address (postgres://..) or the name of an engine.
+func ParseChoice(text string) (Choice, error) {
+	if k, ok := kindWords[text]; ok {
+		return Choice{Kind: k}, nil
+	}
+	if !strings.Contains(text, "://") {
+		return Choice{}, fmt.Errorf("expected an address such as postgres://user@host:5432/ or one of %s", strings.Join(sortedWords(), ", "))
+	}
+	kind, err := engines.KindOf(text)
+	return Choice{Kind: kind, DSN: text}, err
+}
+
+func sortedWords() []string {
+	var out []string
+	for w := range kindWords {
+		out = append(out, w)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// ChoiceOf is what an entry of run: says. `$NAME` in an address is read from
+// the environment; without a value the engine is started here.
+func ChoiceOf(e *ast.Engine) (Choice, error) {
+	k, ok := kindWords[e.Engine]
+	if !ok {
+		return Choice{}, fmt.Errorf("engine %q is not known, expected one of %s", e.Engine, strings.Join(sortedWords(), ", "))
+	}
+	if !slices.Contains(plays[k], e.Resource.Kind) {
+		return Choice{}, fmt.Errorf("%s cannot play a %s", e.Engine, e.Resource.Kind)
+	}
+	dsn := os.ExpandEnv(e.DSN)
+	if dsn == "" {
+		return Choice{Kind: k}, nil
+	}
+	return ParseChoice(dsn)
+}

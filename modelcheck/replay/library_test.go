@@ -1,0 +1,181 @@
+package replay_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/relplan/relplan/internal/engines"
+	"github.com/relplan/relplan/internal/engines/enginetest"
+	"github.com/relplan/relplan/modelcheck/replay"
+	"github.com/relplan/relplan/specs/ast"
+	"github.com/relplan/relplan/specs/library"
+)
+
+var sqlKinds = []engines.Kind{engines.SQLite, engines.Postgres, engines.MySQL}
+
+// What `make test-long` does more of.
+func schedules() int   { return map[bool]int{false: 50, true: 1000}[long()] }
+func repetitions() int { return map[bool]int{false: 1, true: 20}[long()] }
+func long() bool       { return os.Getenv("RELPLAN_LONG") != "" }
+
+// stand gives every database of a test the same engine, in place in databases
+// that are kept for all its specs: making one takes PostgreSQL half a second.
+type stand struct {
+	t         testing.TB
+	kind      engines.Kind
+	databases []string
+}
+
+func newStand(t testing.TB, kind engines.Kind) *stand {
+	s := &stand{t: t, kind: kind}
+	if kind != engines.SQLite {
+		enginetest.Need(t, kind)
+	}
+	return s
+}
+
+func (s *stand) choose(spec *ast.Spec) func(*ast.Resource) replay.Choice {
+	n := 0
+	mine := map[*ast.Resource]int{}
+	for _, r := range spec.Resources {
+		if r.Kind == ast.SQLKind {
+			mine[r] = n
+			n++
+		}
+	}
+	return func(r *ast.Resource) replay.Choice {
+		if r.Kind != ast.SQLKind {
+			return replay.Choice{Kind: replay.DefaultKind(r)}
+		}
+		if s.kind == engines.SQLite {
+			return replay.Choice{Kind: s.kind}
+		}
+		return replay.Choice{Kind: s.kind, DSN: s.database(mine[r]), InPlace: true}
+	}
+}
+
+// database is the nth empty database on the private server.
+func (s *stand) database(n int) string {
+	for len(s.databases) <= n {
+		own, err := engines.CreateOwn(context.Background(), enginetest.Need(s.t, s.kind).DSN)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.t.Cleanup(func() { _ = own.Drop(context.Background()) })
+		s.databases = append(s.databases, own.DSN)
+	}
+	return s.databases[n]
+}
+
+func (s *stand) servers(_ context.Context, kind engines.Kind) (string, error) {
+	return enginetest.Need(s.t, kind).DSN, nil
+}
+
+// variants of the whole library, by pattern.
+func variants(t *testing.T) map[string][]*ast.Spec {
+	out := map[string][]*ast.Spec{}
+	for _, name := range library.Names() {
+		s, err := library.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[name] = s.Variants()
+	}
+	return out
+}
+
+// cell is the answer of one history on one engine.
+type cell struct{ pattern, variant, history string }
+
+// TestLibraryHistories acts out every history of the library, and a good run of
+// every variant, on every SQL engine. The answers are those of docs/engines.md,
+// and every anti-pattern is confirmed on PostgreSQL and MariaDB.
+func TestLibraryHistories(t *testing.T) {
+	var mu sync.Mutex
+	answers := map[cell]map[engines.Kind]*replay.Run{}
+	t.Run("engines", func(t *testing.T) {
+		for _, kind := range sqlKinds {
+			t.Run(string(kind), func(t *testing.T) {
+				t.Parallel()
+				s := newStand(t, kind)
+				for name, all := range variants(t) {
+					for _, v := range all {
+						for _, r := range historiesOn(t, s, v) {
+							mu.Lock()
+							c := cell{name, v.Variant, r.History}
+							if answers[c] == nil {
+								answers[c] = map[engines.Kind]*replay.Run{}
+							}
+							answers[c][kind] = r
+							mu.Unlock()
+						}
+					}
+				}
+			})
+		}
+	})
+	compareTable(t, answers)
+}
+
+func historiesOn(t *testing.T, s *stand, v *ast.Spec) []*replay.Run {
+	runs, err := replay.Replay(context.Background(), v, replay.Options{Choose: s.choose(v), Servers: s.servers, Repeat: repetitions()})
+	if err != nil {
+		t.Errorf("%s %s: %v", v.System, v.Variant, err)
+	}
+	for _, r := range runs {
+		if r.Answer == replay.Weaker || r.Answer == replay.Flaky {
+			t.Errorf("%s %s, %s: %s: %s%s", v.System, v.Variant, r.History, r.Answer, r.Reason, told(r))
+		}
+	}
+	return runs
+}
+
+func told(r *replay.Run) string {
+	var b strings.Builder
+	for _, s := range r.Steps {
+		fmt.Fprintf(&b, "\n%3d %-12s %-90s | %s", s.N, s.Actor, s.Text, s.Engine)
+	}
+	return b.String()
+}
+
+// TestRandomSchedulesOfTheLibrary drives random schedules of every safe pattern:
+// other ones every day, the seed is printed.
+func TestRandomSchedulesOfTheLibrary(t *testing.T) {
+	seed := uint64(time.Now().Unix() / 86400)
+	t.Logf("seed %d", seed)
+	for _, kind := range sqlKinds {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t, kind)
+			all := variants(t)
+			counts := map[replay.Answer]int{}
+			for _, name := range slices.Sorted(maps.Keys(all)) {
+				safe := slices.DeleteFunc(all[name], func(v *ast.Spec) bool { return v.Expect == nil || v.Expect.Text != ast.Holds })
+				for _, v := range safe {
+					randomOn(t, s, v, (schedules()+len(safe)-1)/len(safe), seed, counts)
+				}
+			}
+			t.Log(kind, counts)
+		})
+	}
+}
+
+func randomOn(t *testing.T, s *stand, v *ast.Spec, n int, seed uint64, counts map[replay.Answer]int) {
+	runs, err := replay.Replay(context.Background(), v, replay.Options{Choose: s.choose(v), Servers: s.servers, Random: n, Seed: seed})
+	if err != nil {
+		t.Errorf("%s %s: %v", v.System, v.Variant, err)
+	}
+	for _, r := range runs {
+		counts[r.Answer]++
+		if r.Answer == replay.Weaker || r.Answer == replay.Flaky {
+			t.Errorf("%s %s, %s: %s: %s%s", v.System, v.Variant, r.History, r.Answer, r.Reason, told(r))
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package replay_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/relplan/relplan/internal/engines"
+	"github.com/relplan/relplan/modelcheck/replay"
+)
+
+const enginesPage = "../../docs/engines.md"
+
+var tableBegin, tableEnd = []byte("<!-- replay table begin -->\n"), []byte("<!-- replay table end -->")
+
+// compareTable holds the answers against the page. `UPDATE_GOLDEN=1` writes it.
+// Engines that are not there leave their column out of the comparison.
+func compareTable(t *testing.T, answers map[cell]map[engines.Kind]*replay.Run) {
+	page, err := os.ReadFile(enginesPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := bytes.Index(page, tableBegin), bytes.Index(page, tableEnd)
+	if begin < 0 || end < begin {
+		t.Fatalf("%s has no place for the table", enginesPage)
+	}
+	confirmedTwice(t, answers)
+	if os.Getenv("RELPLAN_ENGINES") == "embedded" {
+		t.Log("NOT_RUN: the page is compared only where every engine has run")
+		return
+	}
+	want := page[begin+len(tableBegin) : end]
+	got := []byte(table(answers))
+	if bytes.Equal(want, got) {
+		return
+	}
+	if os.Getenv("UPDATE_GOLDEN") == "" {
+		t.Errorf("the answers are not those of %s; `UPDATE_GOLDEN=1 go test` writes them. Now:\n%s", enginesPage, got)
+		return
+	}
+	page = slices.Concat(page[:begin+len(tableBegin)], got, page[end:])
+	if err := os.WriteFile(enginesPage, page, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// confirmedTwice: every history of an anti-pattern is confirmed on PostgreSQL
+// and on MariaDB, or the page says which step is refused.
+func confirmedTwice(t *testing.T, answers map[cell]map[engines.Kind]*replay.Run) {
+	for c, by := range answers {
+		for kind, r := range by {
+			if kind != engines.SQLite && c.history != "good run" && r.Answer != replay.Confirmed && r.Answer != replay.Stricter && !onlyPostgres(r) {
+				t.Errorf("%s %s, %s on %s: %s: %s", c.pattern, c.variant, c.history, kind, r.Answer, r.Reason)
+			}
+		}
+	}
+}
+
+// onlyPostgres: what other engines have no form for.
+func onlyPostgres(r *replay.Run) bool { return strings.Contains(r.Reason, "settled(") }
+
+// table is the page's text: one line for each history, a column for each
+// engine, and what is not CONFIRMED with its reason below.
+func table(answers map[cell]map[engines.Kind]*replay.Run) string {
+	var b strings.Builder
+	b.WriteString("| pattern | variant | history | SQLite | PostgreSQL | MariaDB |\n| --- | --- | --- | --- | --- | --- |\n")
+	var notes []string
+	cells := slices.SortedFunc(maps.Keys(answers), func(a, b cell) int {
+		return strings.Compare(a.pattern+"\x00"+a.variant+"\x00"+a.history, b.pattern+"\x00"+b.variant+"\x00"+b.history)
+	})
+	for _, c := range cells {
+		fmt.Fprintf(&b, "| %s | %s | %s |", c.pattern, c.variant, c.history)
+		for _, kind := range sqlKinds {
+			r := answers[c][kind]
+			if r == nil {
+				b.WriteString(" |")
+				continue
+			}
+			fmt.Fprintf(&b, " %s", r.Answer)
+			if r.Answer != replay.Confirmed {
+				n := slices.Index(notes, r.Reason) + 1
+				if n == 0 {
+					notes = append(notes, r.Reason)
+					n = len(notes)
+				}
+				fmt.Fprintf(&b, " (%d)", n)
+			}
+			b.WriteString(" |")
+		}
+		b.WriteString("\n")
+	}
+	for i, n := range notes {
+		fmt.Fprintf(&b, "\n%d. %s", i+1, n)
+	}
+	b.WriteString("\n")
+	return b.String()
+}
