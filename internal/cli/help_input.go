@@ -30,6 +30,8 @@ var inputPages = []helpText{
 	{"DDL", "a CREATE TABLE statement that is not understood",
 		"CREATE TABLE and CREATE INDEX are read in the dialect of the engine: columns, types, keys and the options that change the size of a row. The message says what was found and what was expected there. What is not known is an error and never a guess: a wrong width would be multiplied by every row.",
 		"CREATE TABLE inbox (msg_id VARCHAR(36 PRIMARY KEY);", "CREATE TABLE inbox (msg_id VARCHAR(36) PRIMARY KEY);"},
+	{"RP100", "an engine of `run:` that a history cannot be replayed on",
+		"The section `run:` says which engine stands for a resource when a history is replayed. The engine is not known, does not fit the kind of the resource, or its address is wrong. `relplan version --engines` lists those that can be started here.", "", ""},
 	{"PLAN-KEY", "a key of the plan is unknown or missing",
 		"Unknown keys are errors, because a misspelt key would otherwise be ignored and the plan would calculate with a default. `relplan schema plan` has all keys, for editors too.",
 		"workloads:\n  payments: {rat: 500/s}", "workloads:\n  payments: {rate: 500/s}"},

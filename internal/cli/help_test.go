@@ -171,11 +171,14 @@ func codesOf(t *testing.T, p helpText, text string) string {
 	return out.String() + errs.String()
 }
 
-// Every command shows how it is used.
+// Every command that the help lists shows how it is used.
 func TestEveryCommandHasAnExample(t *testing.T) {
 	f := &factory{Streams: Streams{Env: func(string) string { return "" }}, sources: map[string][]byte{}}
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
+		if c.Hidden {
+			return
+		}
 		if strings.TrimSpace(c.Example) == "" {
 			t.Errorf("%s has no example", c.CommandPath())
 		}

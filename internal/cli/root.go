@@ -108,6 +108,13 @@ func group(use, short string, subs ...*cobra.Command) *cobra.Command {
 			return usagef("%s needs one of its verbs, see `%s --help`", cmd.CommandPath(), cmd.CommandPath())
 		},
 	}
+	for i, sub := range subs {
+		first, _, _ := strings.Cut(sub.Example, "\n")
+		if i > 0 {
+			c.Example += "\n"
+		}
+		c.Example += first
+	}
 	c.AddCommand(subs...)
 	return c
 }
