@@ -166,6 +166,9 @@ func (s *search) halted() bool { return s.stop.Load() != nil }
 // run explores until everything is expanded, every property is decided or the
 // search is halted.
 func (s *search) run(ctx context.Context) {
+	if ctx.Err() != nil { // the search may be over before the watch notices
+		s.cancelled(ctx)
+	}
 	done := make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() { s.watch(ctx, done) })
@@ -206,11 +209,7 @@ func (s *search) watch(ctx context.Context, done chan struct{}) {
 		case <-done:
 			return
 		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				s.halt("time limit")
-			} else {
-				s.halt("interrupted")
-			}
+			s.cancelled(ctx)
 		case <-limit:
 			s.halt(fmt.Sprintf("time limit of %v", s.opt.TimeLimit))
 		case <-tick.C:
@@ -222,6 +221,15 @@ func (s *search) watch(ctx context.Context, done chan struct{}) {
 			<-done
 			return
 		}
+	}
+}
+
+// cancelled halts the search because of its context.
+func (s *search) cancelled(ctx context.Context) {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		s.halt("time limit")
+	} else {
+		s.halt("interrupted")
 	}
 }
 
