@@ -41,7 +41,7 @@ func newReplay(f *factory) *cobra.Command {
 		Long: `Act out, on real engines, the history that breaks each promise and a good run:
 real statements, real crashes, really lost answers, leases that really run out.
 Every step is compared with the model; the business effect is counted by a
-query. SPEC is a file or the name of a pattern.
+query.
 
 --engine says what plays a store: shop=mysql://user:pw@host (an address; the run
 makes a database of its own there and drops it), shop=postgres (a private server
@@ -56,7 +56,7 @@ is then wrong. NOT_RUN: an engine is missing, or has no form for a step.
 Exit 0 for CONFIRMED and STRICTER (1 with --strict), 1 for WEAKER, 4 for NOT_RUN
 and FLAKY.`,
 		Example: `  relplan replay inbox.yaml
-  relplan replay inbox-same-transaction --variant two-transactions-mark-first --engine mysql
+  relplan new setnx-before-write && relplan replay setnx-before-write.yaml --variant mark-before-write --engine mysql
   relplan replay inbox.yaml --engine shop=postgres://me:secret@db.example:5432/ --steps
   relplan replay inbox.yaml --random 200 --seed 7 --engine postgres
   relplan check inbox.yaml -o json --out found.json; relplan replay inbox.yaml --history found.json`,
