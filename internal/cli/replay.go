@@ -210,11 +210,11 @@ func (f *factory) readHistories(path string) ([]replay.Saved, error) {
 // choices reads --engine; what it does not name is chosen by the spec's run
 // section, then by kind.
 func (o *replayOptions) choices(list []*specs.Spec) (func(*ast.Resource) replay.Choice, error) {
-	names := map[string]bool{}
+	names, kinds := map[string]bool{}, map[string]ast.ResourceKind{}
 	for _, s := range list {
 		for _, v := range s.Variants() {
 			for _, r := range v.Resources {
-				names[r.Name] = true
+				names[r.Name], kinds[r.Name] = true, r.Kind
 			}
 		}
 	}
@@ -237,6 +237,9 @@ func (o *replayOptions) choices(list []*specs.Spec) (func(*ast.Resource) replay.
 		}
 		if err := known("engine", name, names); err != nil {
 			return nil, err
+		}
+		if !c.CanPlay(kinds[name]) {
+			return nil, usagef("--engine %s: %s cannot play a store of kind %s", text, c.Kind, kinds[name])
 		}
 		byName[name] = c
 	}

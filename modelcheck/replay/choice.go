@@ -33,6 +33,9 @@ func (c Choice) Plays() []ast.ResourceKind {
 	return plays[c.Kind]
 }
 
+// CanPlay says whether the engine can play such a resource.
+func (c Choice) CanPlay(kind ast.ResourceKind) bool { return slices.Contains(plays[c.Kind], kind) }
+
 // ParseChoice reads an address (postgres://..) or the name of an engine.
 func ParseChoice(text string) (Choice, error) {
 	if k, ok := kindWords[text]; ok {
@@ -61,7 +64,7 @@ func ChoiceOf(e *ast.Engine) (Choice, error) {
 	if !ok {
 		return Choice{}, fmt.Errorf("engine %q is not known, expected one of %s", e.Engine, strings.Join(sortedWords(), ", "))
 	}
-	if !slices.Contains(plays[k], e.Resource.Kind) {
+	if !(Choice{Kind: k}).CanPlay(e.Resource.Kind) {
 		return Choice{}, fmt.Errorf("%s cannot play a %s", e.Engine, e.Resource.Kind)
 	}
 	dsn := os.ExpandEnv(e.DSN)

@@ -114,7 +114,7 @@ func describe(spec *ast.Spec) string {
 }
 
 func notRun(spec *ast.Spec, history string, st *stage, reason string) *Run {
-	r := &Run{Spec: spec, History: history, Engines: map[string]string{}, Verdict: &Verdict{Answer: NotRun, Reason: reason}}
+	r := &Run{Spec: spec, History: history, Engines: map[string]string{}, Verdict: &Verdict{Answer: NotRun, Reason: reason}, Boundary: Boundary{NotRun: []string{reason}}}
 	if st != nil {
 		r.Engines = st.engines()
 	}

@@ -118,6 +118,9 @@ func (x *sqlSession) do(ctx context.Context, c *call) ending {
 	if err := x.revive(ctx); err != nil {
 		return failed(err)
 	}
+	if c.fault == refused {
+		return ending{branch: ast.OnError, err: errors.New("the fault of the spec: refused before anything is done")}
+	}
 	if c.commit {
 		return x.commit(ctx, c)
 	}
@@ -127,9 +130,6 @@ func (x *sqlSession) do(ctx context.Context, c *call) ending {
 			return failed(err)
 		}
 		x.open = s.Block
-	}
-	if c.fault == refused {
-		return ending{branch: ast.OnError, err: errors.New("the fault of the spec: refused before anything is done")}
 	}
 	if err := x.prepare(ctx, c); err != nil {
 		return x.failed(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/relplan/relplan/internal/engines"
 	"github.com/relplan/relplan/specs/ast"
@@ -61,11 +62,11 @@ func setUp(ctx context.Context, spec *ast.Spec, choose func(*ast.Resource) Choic
 		}
 		b, err := st.bind(ctx, r, choose(r), servers)
 		if err != nil {
-			return st, err
+			return st, outOfReach(ctx, b.Kind, err)
 		}
 		res, err := open(ctx, spec, r, b)
 		if err != nil {
-			return st, fmt.Errorf("%s: %w", r.Name, err)
+			return st, outOfReach(ctx, b.Kind, fmt.Errorf("%s: %w", r.Name, err))
 		}
 		if here, ok := res.(served); ok {
 			b.DSN = here.address()
@@ -75,6 +76,17 @@ func setUp(ctx context.Context, spec *ast.Spec, choose func(*ast.Resource) Choic
 		st.undo = append(st.undo, res.close)
 	}
 	return st, nil
+}
+
+// outOfReach: an engine that cannot be reached, or refuses, is one that is not
+// there.
+func outOfReach(ctx context.Context, kind engines.Kind, err error) error {
+	var missing *engines.Unavailable
+	var notEmpty *NotEmptyError
+	if ctx.Err() != nil || errors.As(err, &missing) || errors.As(err, &notEmpty) || errors.Is(err, errUnsupported) {
+		return err
+	}
+	return &engines.Unavailable{Kind: kind, Reason: strings.Join(strings.Fields(err.Error()), " ")}
 }
 
 // bind reaches the engine and makes the run's own database where it has them.

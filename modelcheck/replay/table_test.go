@@ -67,6 +67,8 @@ func onlyPostgres(r *replay.Run) bool { return strings.Contains(r.Reason, "settl
 // engine, and what is not CONFIRMED with its reason below.
 func table(answers map[cell]map[engines.Kind]*replay.Run) string {
 	var b strings.Builder
+	b.WriteString("Every history of the library and a good run of every variant, acted out by `relplan replay` with the sql stores on the engine of the column, kv on\n" +
+		"Redis, queues and logs on JetStream and providers on the stub. What the answers mean stands in [replay.md](replay.md); a number leads to the step below.\n\n")
 	b.WriteString("| pattern | variant | history | SQLite | PostgreSQL | MariaDB |\n| --- | --- | --- | --- | --- | --- |\n")
 	var notes []string
 	cells := slices.SortedFunc(maps.Keys(answers), func(a, b cell) int {
