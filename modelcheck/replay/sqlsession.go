@@ -74,15 +74,20 @@ func (x *sqlSession) sever() {
 }
 
 // end rolls back what is open.
-func (x *sqlSession) end(ctx context.Context) error {
+func (x *sqlSession) end(ctx context.Context) error { return x.rollback(ctx) }
+
+// rollback undoes the transaction of the block, if one of its statements was
+// executed.
+func (x *sqlSession) rollback(ctx context.Context) error {
 	if x.open == nil {
 		return nil
 	}
-	return x.rollback(ctx)
+	x.open = nil
+	return x.undo(ctx)
 }
 
-func (x *sqlSession) rollback(ctx context.Context) error {
-	if x.open = nil; x.conn == nil {
+func (x *sqlSession) undo(ctx context.Context) error {
+	if x.conn == nil {
 		return nil
 	}
 	_, err := x.conn.ExecContext(ctx, "rollback")
@@ -326,7 +331,7 @@ func (x *sqlSession) writeWithJournal(ctx context.Context, c *call, st statement
 			_, err := x.exec(ctx, statement{text: "rollback"}, c.fault)
 			return x.failed(err)
 		}
-		if err := x.rollback(ctx); err != nil {
+		if err := x.undo(ctx); err != nil {
 			return x.failed(err)
 		}
 		return e
