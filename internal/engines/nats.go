@@ -36,7 +36,7 @@ func startNATS(_ context.Context, l *launch) (*Server, error) {
 // NATSConn is a connection to a NATS server.
 type NATSConn struct {
 	*nats.Conn
-	sockets sockets
+	sockets Sockets
 }
 
 // OpenNATS connects to a NATS server, and again whenever the connection breaks.
@@ -61,8 +61,8 @@ func openNATS(dsn string, o ...nats.Option) (*NATSConn, error) {
 func (c *NATSConn) Dial(network, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	return c.sockets.dial(ctx, network, addr)
+	return c.sockets.Dial(ctx, network, addr)
 }
 
 // Cut closes the socket as a crash would, without a goodbye.
-func (c *NATSConn) Cut() { c.sockets.cut() }
+func (c *NATSConn) Cut() { c.sockets.Cut() }

@@ -23,7 +23,7 @@ func (quiet) Printf(_ context.Context, format string, v ...any) {
 // RedisClient is a pool of connections to a Redis server.
 type RedisClient struct {
 	*redis.Client
-	sockets sockets
+	sockets Sockets
 }
 
 // OpenRedis opens a client; nothing is sent yet.
@@ -36,14 +36,14 @@ func OpenRedis(dsn string) (*RedisClient, error) {
 	o.DisableIdentity = true
 	c := &RedisClient{}
 	if o.TLSConfig == nil { // else the driver dials
-		o.Dialer = c.sockets.dial
+		o.Dialer = c.sockets.Dial
 	}
 	c.Client = redis.NewClient(o)
 	return c, nil
 }
 
 // Cut closes every socket as a crash would, without a goodbye.
-func (c *RedisClient) Cut() { c.sockets.cut() }
+func (c *RedisClient) Cut() { c.sockets.Cut() }
 
 // Command sends one command; an answer of nothing is nil without an error.
 func (c *RedisClient) Command(ctx context.Context, words ...any) (any, error) {

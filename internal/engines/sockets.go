@@ -6,14 +6,15 @@ import (
 	"sync"
 )
 
-// sockets remembers the connections of a client, so that they can end without
+// Sockets remembers the connections of a client, so that they can end without
 // a goodbye.
-type sockets struct {
+type Sockets struct {
 	mu    sync.Mutex
 	conns []net.Conn
 }
 
-func (s *sockets) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+// Dial connects and remembers the connection.
+func (s *Sockets) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 	if err == nil {
 		s.mu.Lock()
@@ -23,8 +24,8 @@ func (s *sockets) dial(ctx context.Context, network, addr string) (net.Conn, err
 	return c, err
 }
 
-// cut closes every socket with a reset.
-func (s *sockets) cut() {
+// Cut closes every socket with a reset.
+func (s *Sockets) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.conns {

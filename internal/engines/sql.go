@@ -28,7 +28,7 @@ type DB struct {
 	Kind Kind
 	DSN  string
 
-	sockets sockets // none for SQLite
+	sockets Sockets // none for SQLite
 }
 
 // OpenSQL opens a pool; nothing is sent yet. An address of SQLite may end in
@@ -46,14 +46,14 @@ func OpenSQL(dsn string) (*DB, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", redact(dsn), err)
 		}
-		c.DialFunc = d.sockets.dial
+		c.DialFunc = d.sockets.Dial
 		d.DB = stdlib.OpenDB(*c)
 	case MySQL:
 		c, err := mysqlConfig(dsn)
 		if err != nil {
 			return nil, err
 		}
-		c.DialFunc = d.sockets.dial
+		c.DialFunc = d.sockets.Dial
 		connector, err := mysql.NewConnector(c)
 		if err != nil {
 			return nil, err
@@ -105,7 +105,7 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 
 // Cut closes every socket of the pool as a crash would: no rollback, no
 // goodbye is sent. SQLite has no socket; its connections are closed.
-func (d *DB) Cut() { d.sockets.cut() }
+func (d *DB) Cut() { d.sockets.Cut() }
 
 // versionOf connects, asks for the version and disconnects.
 func versionOf(ctx context.Context, dsn string) (string, error) {

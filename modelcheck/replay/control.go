@@ -36,7 +36,6 @@ type control struct {
 	tries   map[*ast.Branch]int // retries taken
 	repeats int                 // of the request by a hidden retry layer
 	open    *ast.Step           // block whose transaction is open
-	failing bool                // the branch taken is that of an error
 	stopped bool                // by stop, not by coming to its end
 	handed  func(operation Value)
 	replied func(operation Value, class ast.Reply)
@@ -225,7 +224,6 @@ func (c *control) failed(s *ast.Step, b *ast.Branch) (place, error) {
 	if err := c.undo(); err != nil {
 		return place{}, err
 	}
-	c.failing = true
 	return c.branch(s, b)
 }
 
@@ -293,7 +291,6 @@ func (c *control) unknown(s *ast.Step, b *ast.Branch) (place, error) {
 		return place{step: s}, nil
 	}
 	c.repeats = 0
-	c.failing = true
 	return c.branch(s, b)
 }
 
@@ -306,7 +303,6 @@ func (c *control) branch(s *ast.Step, b *ast.Branch) (place, error) {
 		c.handed(c.subject())
 		return c.stop()
 	}
-	c.failing = false
 	switch b.Kind {
 	case ast.BranchGo:
 		return c.jump(s, b.Target)

@@ -185,6 +185,20 @@ func details(r *Run, all bool) []reports.Block {
 	return append(out, t)
 }
 
+// Items are the lines of a boundary for people.
+func (b Boundary) Items() []string {
+	var items []string
+	for _, part := range []struct {
+		name string
+		list []string
+	}{{"ran on", b.Ran}, {"injected", b.Injected}, {"only modelled", b.Modelled}, {"not run", b.NotRun}} {
+		for _, s := range part.list {
+			items = append(items, part.name+": "+s)
+		}
+	}
+	return items
+}
+
 // boundary says once for all runs what they show and what they do not.
 func boundary(runs []*Run) []reports.Block {
 	var b Boundary
@@ -201,16 +215,7 @@ func boundary(runs []*Run) []reports.Block {
 		add(&b.Modelled, r.Boundary.Modelled)
 		add(&b.NotRun, r.Boundary.NotRun)
 	}
-	var items []string
-	for _, part := range []struct {
-		name string
-		list []string
-	}{{"ran on", b.Ran}, {"injected", b.Injected}, {"only modelled", b.Modelled}, {"not run", b.NotRun}} {
-		for _, s := range part.list {
-			items = append(items, part.name+": "+s)
-		}
-	}
-	items = append(items, "a replay shows that the engine takes these steps as the model does; the verdict over all histories is the model's")
+	items := append(b.Items(), "a replay shows that the engine takes these steps as the model does; the verdict over all histories is the model's")
 	return []reports.Block{reports.Paragraph{Text: "what this shows, and what it does not"}, reports.List{Items: items}}
 }
 

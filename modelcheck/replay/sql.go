@@ -180,30 +180,7 @@ func hostPort(u *url.URL, kind engines.Kind) string {
 
 // blocked asks the engine whether the session waits for a lock.
 func (s *sqlResource) blocked(ctx context.Context, id int64) (bool, error) {
-	switch s.kind {
-	case engines.Postgres:
-		var n int
-		err := s.admin.QueryRowContext(ctx, "select count(*) from pg_stat_activity where pid = $1 and state = 'active' and cardinality(pg_blocking_pids(pid)) > 0", id).Scan(&n)
-		return n > 0, err
-	case engines.MySQL:
-		// The tables of information_schema are a copy that is not renewed while it
-		// is read often; the monitor is always fresh.
-		var kind, name, status string
-		err := s.admin.QueryRowContext(ctx, "show engine innodb status").Scan(&kind, &name, &status)
-		return innodbWaits(status, id), err
-	}
-	return false, nil // SQLite answers at once that it is busy
-}
-
-// innodbWaits finds the transaction of a connection in the InnoDB monitor's
-// text and says whether it waits for a lock.
-func innodbWaits(status string, id int64) bool {
-	for _, trx := range strings.Split(status, "---TRANSACTION ")[1:] {
-		if strings.Contains(trx, fmt.Sprintf("thread id %d,", id)) && strings.Contains(trx, "\nLOCK WAIT ") {
-			return true
-		}
-	}
-	return false
+	return engines.WaitsForLock(ctx, s.kind, s.admin, id)
 }
 
 // awaitEnd waits until the engine has noticed that the session's connection is

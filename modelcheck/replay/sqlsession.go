@@ -32,27 +32,20 @@ func (x *sqlSession) dial(ctx context.Context) error {
 		return err
 	}
 	level := map[ast.Isolation]string{ast.ReadCommitted: "read committed", ast.RepeatableRead: "repeatable read", ast.Serializable: "serializable"}[x.s.r.SQL.Isolation]
-	var setup []string
-	var who string
-	switch x.s.kind {
-	case engines.Postgres:
-		setup, who = []string{"set session characteristics as transaction isolation level " + level}, "select pg_backend_pid()"
-	case engines.MySQL:
-		setup, who = []string{"set session transaction isolation level " + level}, "select connection_id()"
-	default:
+	text := map[engines.Kind]string{engines.Postgres: "set session characteristics as transaction isolation level ", engines.MySQL: "set session transaction isolation level "}[x.s.kind]
+	if text == "" {
 		return nil
 	}
-	for _, text := range setup {
-		if _, err := x.conn.ExecContext(ctx, text); err != nil {
-			return err
-		}
+	if _, err := x.conn.ExecContext(ctx, text+level); err != nil {
+		return err
 	}
 	if x.s.kind == engines.Postgres {
 		// PostgreSQL gives up the one who looks for a deadlock first. Only a
 		// superuser may say when; otherwise it can be another than in the model.
 		_, _ = x.conn.ExecContext(ctx, "set deadlock_timeout = '5s'")
 	}
-	return x.conn.QueryRowContext(ctx, who).Scan(&x.id)
+	x.id, err = engines.SessionID(ctx, x.s.kind, x.conn)
+	return err
 }
 
 // serverID is what the engine calls this connection.

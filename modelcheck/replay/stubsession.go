@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/relplan/relplan/internal/engines"
 	"github.com/relplan/relplan/specs/ast"
 	"github.com/relplan/relplan/specs/lower"
 )
@@ -23,7 +23,7 @@ import (
 type stubSession struct {
 	s      *stubResource
 	client *http.Client
-	dialer connections
+	dialer engines.Sockets
 	paused *pausedCall // looked up, not yet executed
 }
 
@@ -35,7 +35,7 @@ type pausedCall struct {
 
 func (s *stubResource) connect(context.Context) (session, error) {
 	x := &stubSession{s: s}
-	x.client = &http.Client{Transport: &http.Transport{DialContext: x.dialer.dial, DisableKeepAlives: true}}
+	x.client = &http.Client{Transport: &http.Transport{DialContext: x.dialer.Dial, DisableKeepAlives: true}}
 	return x, nil
 }
 
@@ -160,36 +160,8 @@ func (x *stubSession) goOn(ctx context.Context, f fault) ending {
 func (x *stubSession) end(context.Context) error { return nil }
 
 func (x *stubSession) cut() {
-	x.dialer.cut()
+	x.dialer.Cut()
 	x.paused = nil
-}
-
-// connections are the open sockets of a client.
-type connections struct {
-	mu   sync.Mutex
-	open []net.Conn
-}
-
-func (d *connections) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-	if err == nil {
-		d.mu.Lock()
-		d.open = append(d.open, c)
-		d.mu.Unlock()
-	}
-	return c, err
-}
-
-func (d *connections) cut() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, c := range d.open {
-		if tcp, ok := c.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0)
-		}
-		_ = c.Close()
-	}
-	d.open = nil
 }
 
 // formatMark is an effect as a header says it.

@@ -182,7 +182,6 @@ func (w *worker) operation(e ast.Expr) (Value, error) {
 // next round trip.
 func (w *worker) finish(ctx context.Context, e *lower.Event, end ending) (*outcome, error) {
 	w.attempt.note(e.Step, end)
-	w.control.failing = false
 	w.control.stopped = false
 	p, err := w.control.after(e.Step, end, standsAt(e))
 	if err == nil {

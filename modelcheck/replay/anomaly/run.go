@@ -71,7 +71,7 @@ type run struct {
 	c        *Case
 	p        Profile
 	db       *engines.DB
-	watch    watcher
+	watch    *sql.Conn // asks who waits
 	observer *sql.Conn
 	sessions []*session
 	answers  map[string]answer
@@ -113,10 +113,9 @@ func (r *run) open(ctx context.Context, steps []line) (err error) {
 	if r.observer, err = r.db.Conn(ctx); err != nil {
 		return err
 	}
-	if r.watch.conn, err = r.db.Conn(ctx); err != nil {
+	if r.watch, err = r.db.Conn(ctx); err != nil {
 		return err
 	}
-	r.watch.kind = r.db.Kind
 	for _, l := range steps {
 		if r.session(l.key) != nil {
 			continue
@@ -130,7 +129,7 @@ func (r *run) open(ctx context.Context, steps []line) (err error) {
 				return &engines.Unavailable{Kind: r.db.Kind, Reason: text + ": " + err.Error()}
 			}
 		}
-		if s.id, err = identify(ctx, r.db.Kind, s.conn); err != nil {
+		if s.id, err = engines.SessionID(ctx, r.db.Kind, s.conn); err != nil {
 			return err
 		}
 		r.sessions = append(r.sessions, s)
@@ -157,7 +156,7 @@ func (r *run) setUp(ctx context.Context, setup []line) error {
 
 func (r *run) close() error {
 	var errs []error
-	for _, c := range []*sql.Conn{r.observer, r.watch.conn} {
+	for _, c := range []*sql.Conn{r.observer, r.watch} {
 		if c != nil {
 			errs = append(errs, c.Close())
 		}
@@ -319,7 +318,7 @@ func (r *run) await(ctx context.Context, s *session) error {
 			return r.ended(ctx, s, res)
 		case <-time.After(pause):
 		}
-		waits, err := r.watch.waits(ctx, s.id)
+		waits, err := engines.WaitsForLock(ctx, r.db.Kind, r.watch, s.id)
 		switch {
 		case err != nil:
 			return err

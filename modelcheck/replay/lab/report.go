@@ -192,14 +192,5 @@ func valueText(v any) string {
 
 // boundaryBlocks says what the run has shown and what it has not.
 func boundaryBlocks(b replay.Boundary) []reports.Block {
-	var items []string
-	for _, part := range []struct {
-		name string
-		list []string
-	}{{"ran on", b.Ran}, {"injected", b.Injected}, {"only modelled", b.Modelled}, {"not run", b.NotRun}} {
-		for _, s := range part.list {
-			items = append(items, part.name+": "+s)
-		}
-	}
-	return []reports.Block{reports.Paragraph{Text: "the boundary of this proof"}, reports.List{Items: items}}
+	return []reports.Block{reports.Paragraph{Text: "the boundary of this proof"}, reports.List{Items: b.Items()}}
 }

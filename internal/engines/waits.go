@@ -1,4 +1,4 @@
-package anomaly
+package engines
 
 import (
 	"context"
@@ -6,19 +6,17 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-
-	"github.com/relplan/relplan/internal/engines"
 )
 
-// A watcher asks the engine whether a session waits for a lock.
-type watcher struct {
-	kind engines.Kind
-	conn *sql.Conn
+// Querier asks for one row: a pool or a connection.
+type Querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// identify gives the number by which the engine knows a session.
-func identify(ctx context.Context, kind engines.Kind, c *sql.Conn) (id int64, err error) {
-	query := map[engines.Kind]string{engines.Postgres: "select pg_backend_pid()", engines.MySQL: "select connection_id()"}[kind]
+// SessionID gives the number by which the engine knows the session of a
+// connection; 0 on SQLite.
+func SessionID(ctx context.Context, kind Kind, c Querier) (id int64, err error) {
+	query := map[Kind]string{Postgres: "select pg_backend_pid()", MySQL: "select connection_id()"}[kind]
 	if query == "" {
 		return 0, nil
 	}
@@ -26,14 +24,19 @@ func identify(ctx context.Context, kind engines.Kind, c *sql.Conn) (id int64, er
 	return id, err
 }
 
-// waits says whether the session waits for another one.
-func (w watcher) waits(ctx context.Context, id int64) (bool, error) {
-	if w.kind == engines.Postgres {
+// WaitsForLock asks the engine, on another connection, whether a session waits
+// for a lock. SQLite does not make anybody wait: it answers at once that it is
+// busy.
+func WaitsForLock(ctx context.Context, kind Kind, c Querier, id int64) (bool, error) {
+	switch kind {
+	case Postgres:
 		var n int
-		err := w.conn.QueryRowContext(ctx, "select cardinality(pg_blocking_pids($1::int))", id).Scan(&n)
+		err := c.QueryRowContext(ctx, "select cardinality(pg_blocking_pids($1::int))", id).Scan(&n)
 		return n > 0, err
+	case MySQL:
+		return waitsInMariaDB(ctx, c, id)
 	}
-	return w.waitsInMariaDB(ctx, id)
+	return false, nil
 }
 
 var (
@@ -47,17 +50,17 @@ var (
 // innodb_lock_waits show a copy that is renewed only once nobody has looked at
 // it for a tenth of a second. The counter of waiting transactions, which costs
 // nothing, is asked first.
-func (w watcher) waitsInMariaDB(ctx context.Context, id int64) (bool, error) {
+func waitsInMariaDB(ctx context.Context, c Querier, id int64) (bool, error) {
 	var name, text string
 	var n int
 	const named = "select count(*) from information_schema.processlist where id = ? and state = 'User lock'"
-	if err := w.conn.QueryRowContext(ctx, named, id).Scan(&n); err != nil || n > 0 {
+	if err := c.QueryRowContext(ctx, named, id).Scan(&n); err != nil || n > 0 {
 		return n > 0, err
 	}
-	if err := w.conn.QueryRowContext(ctx, "show global status like 'Innodb_row_lock_current_waits'").Scan(&name, &n); err != nil || n == 0 {
+	if err := c.QueryRowContext(ctx, "show global status like 'Innodb_row_lock_current_waits'").Scan(&name, &n); err != nil || n == 0 {
 		return false, err
 	}
-	if err := w.conn.QueryRowContext(ctx, "show engine innodb status").Scan(&name, &name, &text); err != nil {
+	if err := c.QueryRowContext(ctx, "show engine innodb status").Scan(&name, &name, &text); err != nil {
 		return false, fmt.Errorf("cannot see who waits (the PROCESS privilege is needed): %w", err)
 	}
 	return monitorShowsWait(text, id), nil
