@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -26,12 +25,7 @@ func (r *runner) compareRows(ctx context.Context, end *lower.Contents) error {
 			continue
 		}
 		columns := slices.DeleteFunc(slices.Clone(end.Columns[t]), func(name string) bool { return r.isNumber(t, name) })
-		err := compareStore(ctx, h, t, t.Name, want, columns)
-		var d *deviation
-		if errors.As(err, &d) && r.numbersAgain(t.Resource) {
-			return stricter("%s; SQLite gives the numbers of a rolled back transaction again", d.reason)
-		}
-		if err != nil {
+		if err := compareStore(ctx, h, t, t.Name, want, columns); err != nil {
 			return err
 		}
 	}

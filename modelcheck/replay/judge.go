@@ -3,7 +3,6 @@ package replay
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/relplan/relplan/internal/engines"
@@ -94,11 +93,8 @@ func (r *runner) otherValue(w actor, e *lower.Event, what string, out *outcome) 
 	if !out.done {
 		found = "nothing"
 	}
-	switch {
-	case r.snapshotOnly(e.Step):
+	if r.snapshotOnly(e.Step) {
 		return stricter("%s finds %s, as its transaction began; in the model %s", what, found, printed(e.Read))
-	case r.numbersAgain(e.Step.Resource):
-		return stricter("%s finds %s: SQLite gives the numbers of a rolled back transaction again; in the model %s", what, found, printed(e.Read))
 	}
 	return weaker("%s finds %s, in the model %s", what, found, printed(e.Read))
 }
@@ -108,13 +104,6 @@ func (r *runner) otherValue(w actor, e *lower.Event, what string, out *outcome) 
 func (r *runner) snapshotOnly(s *ast.Step) bool {
 	db, ok := r.resources[s.Resource].(*sqlResource)
 	return ok && db.kind == engines.SQLite && s.Block != nil && s.Resource.SQL.Isolation == ast.ReadCommitted
-}
-
-// numbersAgain: SQLite gives a number of a sequence that was rolled back again,
-// so there are no gaps.
-func (r *runner) numbersAgain(res *ast.Resource) bool {
-	db, ok := r.resources[res].(*sqlResource)
-	return ok && db.kind == engines.SQLite && slices.ContainsFunc(res.SQL.Tables, func(t *ast.Table) bool { return t.Sequence != nil })
 }
 
 func predicted(e *lower.Event) string {

@@ -124,7 +124,10 @@ func (r *runner) sendWaiting(ctx context.Context, w actor, n int, e *lower.Event
 	return eventually(ctx, lockPatience, func() (bool, error) {
 		select {
 		case <-p.done:
-			if p.err == nil && p.out != nil && errors.Is(p.out.err, errBusy) {
+			if p.err != nil {
+				return false, p.err
+			}
+			if errors.Is(p.out.err, errBusy) {
 				p.waited = true
 				return true, nil
 			}
