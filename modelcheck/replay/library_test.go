@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/relplan/relplan/internal/engines"
 	"github.com/relplan/relplan/internal/engines/enginetest"
@@ -129,12 +128,16 @@ func historiesOn(t *testing.T, s *stand, v *ast.Spec) []*replay.Run {
 	if err != nil {
 		t.Errorf("%s %s: %v", v.System, v.Variant, err)
 	}
+	reportBad(t, v, runs)
+	return runs
+}
+
+func reportBad(t *testing.T, v *ast.Spec, runs []*replay.Run) {
 	for _, r := range runs {
 		if r.Answer == replay.Weaker || r.Answer == replay.Flaky {
 			t.Errorf("%s %s, %s: %s: %s%s", v.System, v.Variant, r.History, r.Answer, r.Reason, told(r))
 		}
 	}
-	return runs
 }
 
 func told(r *replay.Run) string {
@@ -145,37 +148,34 @@ func told(r *replay.Run) string {
 	return b.String()
 }
 
-// TestRandomSchedulesOfTheLibrary drives random schedules of every safe pattern:
-// other ones every day, the seed is printed.
-func TestRandomSchedulesOfTheLibrary(t *testing.T) {
-	seed := uint64(time.Now().Unix() / 86400)
-	t.Logf("seed %d", seed)
-	for _, kind := range sqlKinds {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			s := newStand(t, kind)
-			all := variants(t)
-			counts := map[replay.Answer]int{}
-			for _, name := range slices.Sorted(maps.Keys(all)) {
-				safe := slices.DeleteFunc(all[name], func(v *ast.Spec) bool { return v.Expect == nil || v.Expect.Text != ast.Holds })
-				for _, v := range safe {
-					randomOn(t, s, v, (schedules()+len(safe)-1)/len(safe), seed, counts)
+// driveRandom drives random schedules of every safe variant on every engine.
+func driveRandom(t *testing.T, tallies *randomTally) {
+	var mu sync.Mutex
+	t.Run("engines", func(t *testing.T) {
+		for _, kind := range sqlKinds {
+			t.Run(string(kind), func(t *testing.T) {
+				t.Parallel()
+				s := newStand(t, kind)
+				all := variants(t)
+				for _, name := range slices.Sorted(maps.Keys(all)) {
+					safe := slices.DeleteFunc(all[name], func(v *ast.Spec) bool { return v.Expect == nil || v.Expect.Text != ast.Holds })
+					for _, v := range safe {
+						runs := randomOn(t, s, v, (schedules()+len(safe)-1)/len(safe), tallies.seed)
+						mu.Lock()
+						tallies.add(name, v.Variant, kind, runs)
+						mu.Unlock()
+					}
 				}
-			}
-			t.Log(kind, counts)
-		})
-	}
+			})
+		}
+	})
 }
 
-func randomOn(t *testing.T, s *stand, v *ast.Spec, n int, seed uint64, counts map[replay.Answer]int) {
+func randomOn(t *testing.T, s *stand, v *ast.Spec, n int, seed uint64) []*replay.Run {
 	runs, err := replay.Replay(context.Background(), v, replay.Options{Choose: s.choose(v), Servers: s.servers, Random: n, Seed: seed})
 	if err != nil {
 		t.Errorf("%s %s: %v", v.System, v.Variant, err)
 	}
-	for _, r := range runs {
-		counts[r.Answer]++
-		if r.Answer == replay.Weaker || r.Answer == replay.Flaky {
-			t.Errorf("%s %s, %s: %s: %s%s", v.System, v.Variant, r.History, r.Answer, r.Reason, told(r))
-		}
-	}
+	reportBad(t, v, runs)
+	return runs
 }

@@ -42,7 +42,8 @@ type logMember struct {
 type committed struct {
 	offset     int
 	owner      int // member
-	generation int // of the assignment: a rebalance or reset begins a new one
+	generation int // of the assignment: a rebalance, reset or crash begins a new one
+	from       int // where the owner of this assignment begins to fetch
 	revision   uint64
 }
 
@@ -150,20 +151,22 @@ func firstKey(part int) string { return "first." + strconv.Itoa(part) }
 // epochKey holds the newest producer epoch.
 const epochKey = "epoch"
 
+const committedForm = "offset %d owner %d generation %d from %d"
+
 func readCommitted(ctx context.Context, kv jetstream.KeyValue, key string) (committed, error) {
 	e, err := kv.Get(ctx, key)
 	if err != nil {
 		return committed{}, err
 	}
 	c := committed{revision: e.Revision()}
-	_, err = fmt.Sscanf(string(e.Value()), "offset %d owner %d generation %d", &c.offset, &c.owner, &c.generation)
+	_, err = fmt.Sscanf(string(e.Value()), committedForm, &c.offset, &c.owner, &c.generation, &c.from)
 	return c, err
 }
 
 // writeCommitted writes if the revision is still the one that was read (0: the
 // key was never written).
 func writeCommitted(ctx context.Context, kv jetstream.KeyValue, key string, c committed) error {
-	_, err := kv.Update(ctx, key, []byte(fmt.Sprintf("offset %d owner %d generation %d", c.offset, c.owner, c.generation)), c.revision)
+	_, err := kv.Update(ctx, key, []byte(fmt.Sprintf(committedForm, c.offset, c.owner, c.generation, c.from)), c.revision)
 	return err
 }
 
@@ -198,30 +201,54 @@ func (s *natsLog) happen(ctx context.Context, e *lower.Event) error {
 		return err
 	}
 	switch e.What {
-	case lower.Rebalance:
-		return s.assign(ctx, kv, &e.Of, func(c *committed) { c.owner = e.Of.Instance })
-	case lower.OffsetReset:
-		return s.assign(ctx, kv, &e.Of, func(c *committed) { c.offset = e.Of.Number })
+	case lower.Rebalance, lower.OffsetReset:
+		if e.Of.Process == nil {
+			return fmt.Errorf("internal: no group is named for %s", s.r.Name)
+		}
+		return s.assign(ctx, kv, e.Of.Process.Name, e.Of.Partition, func(c *committed) bool {
+			if e.What == lower.Rebalance {
+				c.owner = e.Of.Instance
+			} else {
+				c.offset = e.Of.Number
+			}
+			return true
+		})
 	case lower.LogRetention:
 		return s.retire(ctx, kv, e.Of.Partition)
 	}
 	return fmt.Errorf("%w: %q of a log on JetStream", errUnsupported, e.What)
 }
 
-// assign begins a new assignment of a partition: its owner fetches from the
-// committed offset.
-func (s *natsLog) assign(ctx context.Context, kv jetstream.KeyValue, of *lower.Subject, change func(*committed)) error {
-	if of.Process == nil {
-		return fmt.Errorf("internal: no group is named for %s", s.r.Name)
+// crashed: a member that comes back fetches from what is committed now.
+func (s *natsLog) crashed(ctx context.Context, p *ast.Process, instance int) error {
+	if !slices.Contains(s.groups(), p) {
+		return nil
 	}
-	key := offsetKey(of.Process.Name, of.Partition)
-	return compareAndSet(func() error {
-		c, err := readCommitted(ctx, kv, key)
-		if err != nil {
+	kv, err := s.js.KeyValue(ctx, s.bucket)
+	if err != nil {
+		return err
+	}
+	member := instance / max(p.Trigger.Workers, 1)
+	for part := range s.partitions() {
+		if err := s.assign(ctx, kv, p.Name, part, func(c *committed) bool { return c.owner == member }); err != nil {
 			return err
 		}
-		change(&c)
+	}
+	return nil
+}
+
+// assign begins a new assignment of a partition, if change says so: its owner
+// fetches from the offset that is committed at this moment, whatever is
+// committed later.
+func (s *natsLog) assign(ctx context.Context, kv jetstream.KeyValue, group string, part int, change func(*committed) bool) error {
+	key := offsetKey(group, part)
+	return compareAndSet(func() error {
+		c, err := readCommitted(ctx, kv, key)
+		if err != nil || !change(&c) {
+			return err
+		}
 		c.generation++
+		c.from = c.offset
 		return writeCommitted(ctx, kv, key, c)
 	})
 }

@@ -67,14 +67,14 @@ func TestLogMemberFetchesFromTheCommittedOffset(t *testing.T) {
 	a.takes("event-2")
 	a.ended() // without a commit: a log gives nothing back
 	a.takes("event-3")
-	a.x.cut()
+	a.crash()
 	a = g.worker("consumer", 0)
 	a.takes("event-2")
 	a.done("commit")
 	a.ends("lower", noFault, ast.OnError)
 	a.done("back")
 	a.done("again") // before its message: it is fetched again
-	a.x.cut()
+	a.crash()
 	a = g.worker("consumer", 0)
 	a.takes("event-2")
 	g.counts("reads", map[string]int{"event-1": 1, "event-2": 1})
@@ -116,6 +116,19 @@ func TestRebalanceWithAZombieOwner(t *testing.T) {
 	}
 }
 
+// The new owner's position is that of the rebalance: what the old owner commits
+// later moves the committed offset alone.
+func TestZombieCommitDoesNotMoveTheNewOwner(t *testing.T) {
+	g := newRig(t, engines.NATS, "events", strings.Replace(logSpec, "fenced: true", "fenced: false", 1))
+	a, b := g.worker("consumer", 0), g.worker("consumer", 1)
+	a.takes("event-1")
+	g.happens(lower.Rebalance, g.group(0, 1, -1))
+	a.done("commit")
+	b.takes("event-1")
+	b.crash()
+	g.worker("consumer", 1).takes("event-2")
+}
+
 func TestOffsetResetAndRetentionOfALog(t *testing.T) {
 	g := newRig(t, engines.NATS, "events", logSpec)
 	a := g.worker("consumer", 0)
@@ -150,15 +163,15 @@ func TestSendsAndLostAnswersOfALog(t *testing.T) {
 		a.takes(op)
 		a.ended()
 	}
-	a.x.cut()
+	a.crash()
 	a = g.worker("consumer", 0)
 	a.takes("event-1")
 	a.ends("commit", requestLost, ast.OnUnknown)
-	a.x.cut()
+	a.crash()
 	a = g.worker("consumer", 0)
 	a.takes("event-1")
 	a.ends("commit", answerLost, ast.OnUnknown)
-	a.x.cut()
+	a.crash()
 	g.worker("consumer", 0).takes("event-2")
 }
 
@@ -196,15 +209,15 @@ func TestContiguousOffsetOfParallelRuns(t *testing.T) {
 	b.takes("event-2")
 	b.done("commit") // the first is still at work
 	b.ended()
-	a.x.cut()
+	a.crash()
 	a = g.worker("consumer", 0)
 	a.takes("event-1")
 	b.takes("event-2")
 	b.ended()
 	a.done("commit")
 	a.ended()
-	a.x.cut()
-	b.x.cut()
+	a.crash()
+	b.crash()
 	g.worker("consumer", 1).takes("event-3")
 }
 
@@ -224,7 +237,7 @@ func TestBatchOfALog(t *testing.T) {
 	if _, more, _ := r.x.(batched).next(g.ctx); more {
 		t.Error("a batch of four")
 	}
-	r.x.cut()
+	r.crash()
 	r = g.worker("reader", 0)
 	r.takes("event-2")
 }

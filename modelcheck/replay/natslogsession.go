@@ -84,7 +84,7 @@ func (x *natsLogSession) available(ctx context.Context, kv jetstream.KeyValue, p
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
 	if g, known := m.generation[part]; !known || g != c.generation {
-		m.generation[part], m.next[part] = c.generation, c.offset
+		m.generation[part], m.next[part] = c.generation, c.from
 	}
 	m.next[part] = max(m.next[part], first)
 	var out []*fetched

@@ -139,7 +139,7 @@ func TestLostAnswersOfSendAndAck(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(x.cut)
-	sender := &rigWorker{g, x, a.names, a.p}
+	sender := &rigWorker{g: g, x: x, names: a.names, p: a.p}
 	forwards := func(n int) {
 		t.Helper()
 		got, err := out.effects(g.ctx, g.spec.Effects[0])

@@ -253,7 +253,7 @@ func TestScriptOnRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(x.cut)
-	w2 := &rigWorker{g, x, w.names, w.p}
+	w2 := &rigWorker{g: g, x: x, names: w.names, p: w.p}
 
 	w.operation(0) // n = 1: the floor is above
 	if e := w.do("fill", noFault); e.done || e.left == nil || e.left.Verb != ast.VerbGo || e.binds[w.p.Var("f")] != int64(3) {

@@ -46,6 +46,12 @@ type resource interface {
 	close(ctx context.Context) error
 }
 
+// rejoined is a resource that notices that a process has crashed: its group
+// hands out the work anew.
+type rejoined interface {
+	crashed(ctx context.Context, p *ast.Process, instance int) error
+}
+
 // session is the connection of one worker to a resource.
 type session interface {
 	// take starts a run: it receives the message, or reads the row or entry that

@@ -234,6 +234,13 @@ func (r *runner) crash(ctx context.Context, e *lower.Event) (string, error) {
 			return "", err
 		}
 	}
+	for _, res := range r.resources {
+		if g, ok := res.(rejoined); ok {
+			if err := g.crashed(ctx, e.Process, e.Instance); err != nil {
+				return "", err
+			}
+		}
+	}
 	return r.crashWord(), nil
 }
 

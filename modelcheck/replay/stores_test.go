@@ -88,6 +88,7 @@ type rigWorker struct {
 	x     session
 	names *scope
 	p     *ast.Process
+	n     int
 }
 
 func (g *rig) worker(process string, instance int) *rigWorker {
@@ -101,11 +102,22 @@ func (g *rig) worker(process string, instance int) *rigWorker {
 		if p.Name == process {
 			names := newScope(&world{})
 			names.me = instanceName(p, instance)
-			return &rigWorker{g, x, names, p}
+			return &rigWorker{g, x, names, p, instance}
 		}
 	}
 	g.t.Fatalf("no process %s", process)
 	return nil
+}
+
+// crash cuts the connection, and tells the resource if it wants to know.
+func (w *rigWorker) crash() {
+	w.g.t.Helper()
+	w.x.cut()
+	if res, ok := w.g.res.(rejoined); ok {
+		if err := res.crashed(w.g.ctx, w.p, w.n); err != nil {
+			w.g.t.Fatal(err)
+		}
+	}
 }
 
 // operation binds the operation that the trigger is about.

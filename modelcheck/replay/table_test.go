@@ -15,37 +15,57 @@ import (
 
 const enginesPage = "../../docs/engines.md"
 
-var tableBegin, tableEnd = []byte("<!-- replay table begin -->\n"), []byte("<!-- replay table end -->")
+// marks on the page, around what is generated.
+type marks struct{ begin, end []byte }
 
-// compareTable holds the answers against the page. `UPDATE_GOLDEN=1` writes it.
-// Engines that are not there leave their column out of the comparison.
-func compareTable(t *testing.T, answers map[cell]map[engines.Kind]*replay.Run) {
+func marksOf(name string) marks {
+	return marks{[]byte("<!-- " + name + " begin -->\n"), []byte("<!-- " + name + " end -->")}
+}
+
+// find gives the page in three parts: what stands between the marks is the
+// second.
+func (m marks) find(t *testing.T, page []byte) [3][]byte {
+	begin, end := bytes.Index(page, m.begin), bytes.Index(page, m.end)
+	if begin < 0 || end < begin {
+		t.Fatalf("%s has no place %s", enginesPage, m.begin)
+	}
+	begin += len(m.begin)
+	return [3][]byte{page[:begin], page[begin:end], page[end:]}
+}
+
+func readPage(t *testing.T) []byte {
 	page, err := os.ReadFile(enginesPage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin, end := bytes.Index(page, tableBegin), bytes.Index(page, tableEnd)
-	if begin < 0 || end < begin {
-		t.Fatalf("%s has no place for the table", enginesPage)
+	return page
+}
+
+func writePage(t *testing.T, parts [3][]byte) {
+	if err := os.WriteFile(enginesPage, slices.Concat(parts[0], parts[1], parts[2]), 0o644); err != nil {
+		t.Fatal(err)
 	}
+}
+
+// compareTable holds the answers against the page. `UPDATE_GOLDEN=1` writes it.
+// Engines that are not there leave their column out of the comparison.
+func compareTable(t *testing.T, answers map[cell]map[engines.Kind]*replay.Run) {
+	parts := marksOf("replay table").find(t, readPage(t))
 	confirmedTwice(t, answers)
 	if os.Getenv("RELPLAN_ENGINES") == "embedded" {
 		t.Log("NOT_RUN: the page is compared only where every engine has run")
 		return
 	}
-	want := page[begin+len(tableBegin) : end]
 	got := []byte(table(answers))
-	if bytes.Equal(want, got) {
+	if bytes.Equal(parts[1], got) {
 		return
 	}
 	if os.Getenv("UPDATE_GOLDEN") == "" {
 		t.Errorf("the answers are not those of %s; `UPDATE_GOLDEN=1 go test` writes them. Now:\n%s", enginesPage, got)
 		return
 	}
-	page = slices.Concat(page[:begin+len(tableBegin)], got, page[end:])
-	if err := os.WriteFile(enginesPage, page, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	parts[1] = got
+	writePage(t, parts)
 }
 
 // confirmedTwice: every history of an anti-pattern is confirmed on PostgreSQL

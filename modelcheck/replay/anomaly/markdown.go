@@ -14,16 +14,18 @@ import (
 var page string
 
 // Between the first two lines stands what differs between machines, between the
-// second two what another generator writes.
+// others what another generator writes.
 const (
 	measuredBegin = "<!-- measured begin -->"
 	measuredEnd   = "<!-- measured end -->"
 	replayBegin   = "<!-- replay table begin -->"
 	replayEnd     = "<!-- replay table end -->"
+	randomBegin   = "<!-- random table begin -->"
+	randomEnd     = "<!-- random table end -->"
 )
 
-// Markdown renders the page docs/engines.md. What stands between the replay
-// marks of old, the page as it was, is kept.
+// Markdown renders the page docs/engines.md. What stands between the replay and
+// random marks of old, the page as it was, is kept.
 func (t *Table) Markdown(old string) (string, error) {
 	cases, err := Catalog()
 	if err != nil {
@@ -34,6 +36,7 @@ func (t *Table) Markdown(old string) (string, error) {
 	parts := map[string]any{
 		"Measured": r.measured(), "Overview": table(append([][]string{head}, rows...)), "Model": r.model(), "Agreement": r.agreement(),
 		"Weaker": r.weaker(), "Stricter": r.stricter(), "Cases": r.details(), "Replay": between(old, replayBegin, replayEnd),
+		"Random": between(old, randomBegin, randomEnd),
 	}
 	tpl, err := template.New("page").Parse(page)
 	if err != nil {
