@@ -24,6 +24,7 @@ type replayOptions struct {
 	promise  string
 	history  string
 	engines  []string
+	replicas []string
 	inPlace  bool
 	random   int
 	seed     uint64
@@ -49,6 +50,10 @@ is started), or postgres alone (for every sql store). Without it: SQLite for sql
 a private Redis for kv, an embedded NATS JetStream for queues and logs, and a
 built-in payment provider.
 
+A failover of a kv needs a second, empty Redis: --replica seen=redis://host:6379,
+or --replica seen=redis (it is started). It follows the first, is kept behind by
+the writes that are to be lost, and takes over. Without it: NOT_RUN.
+
 CONFIRMED: same branches, same effects. STRICTER: the engine refuses or blocks a
 step that the model allows. WEAKER: the engine allows more than the model, which
 is then wrong. NOT_RUN: an engine is missing, or has no form for a step.
@@ -68,6 +73,7 @@ and FLAKY.`,
 	fl.StringVar(&o.promise, "promise", "", "replay only the history of this promise")
 	fl.StringVar(&o.history, "history", "", "replay the histories of this document of `relplan check -o json`")
 	fl.StringArrayVar(&o.engines, "engine", nil, "what plays a store: STORE=ADDRESS, STORE=NAME or NAME (may be repeated)")
+	fl.StringArrayVar(&o.replicas, "replica", nil, "what a failover moves a kv on Redis to: STORE=ADDRESS of an empty server, or STORE=redis (may be repeated)")
 	fl.BoolVar(&o.inPlace, "in-place", false, "use the database that an address names instead of making one; refused unless it is empty")
 	fl.IntVar(&o.random, "random", 0, "drive this many random schedules, with faults, instead of histories")
 	fl.Uint64Var(&o.seed, "seed", 1, "seed of --random; the same seed draws the same schedules")
@@ -243,22 +249,50 @@ func (o *replayOptions) choices(list []*specs.Spec) (func(*ast.Resource) replay.
 		}
 		byName[name] = c
 	}
+	replicas, err := o.replicasOf(names)
+	if err != nil {
+		return nil, err
+	}
 	ofRun, err := runSections(list)
 	if err != nil {
 		return nil, err
 	}
 	return func(r *ast.Resource) replay.Choice {
-		if c, ok := byName[r.Name]; ok {
-			return c
+		c, ok := byName[r.Name]
+		if !ok {
+			c, ok = byKind[r.Kind]
 		}
-		if c, ok := byKind[r.Kind]; ok {
-			return c
+		if !ok {
+			c, ok = ofRun[r]
 		}
-		if c, ok := ofRun[r]; ok {
-			return c
+		if !ok {
+			c = replay.Choice{Kind: replay.DefaultKind(r)}
 		}
-		return replay.Choice{Kind: replay.DefaultKind(r)}
+		if replica := replicas[r.Name]; replica != "" {
+			c.Replica = replica
+		}
+		return c
 	}, nil
+}
+
+// replicasOf reads --replica, by store.
+func (o *replayOptions) replicasOf(names map[string]bool) (map[string]string, error) {
+	out := map[string]string{}
+	for _, text := range o.replicas {
+		name, value, named := strings.Cut(text, "=")
+		if !named {
+			return nil, usagef("--replica %s: expected STORE=ADDRESS", text)
+		}
+		if err := known("replica", name, names); err != nil {
+			return nil, err
+		}
+		replica, err := replay.ParseReplica(value)
+		if err != nil {
+			return nil, usagef("--replica %s: %v", text, err)
+		}
+		out[name] = replica
+	}
+	return out, nil
 }
 
 // runSections reads the engines that the specs name in run:.

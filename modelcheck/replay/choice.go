@@ -1,11 +1,13 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/relplan/relplan/internal/diag"
 	"github.com/relplan/relplan/internal/engines"
 	"github.com/relplan/relplan/specs/ast"
 )
@@ -57,6 +59,19 @@ func sortedWords() []string {
 	return out
 }
 
+// ParseReplica reads the replica of a kv on Redis: an address, or redis for one
+// that is started here.
+func ParseReplica(text string) (string, error) {
+	if text == string(engines.Redis) {
+		return text, nil
+	}
+	if !strings.HasPrefix(text, "redis://") {
+		return "", errors.New("expected the address of an empty server, redis://host:6379, or redis for one that is started here")
+	}
+	_, err := engines.KindOf(text)
+	return text, err
+}
+
 // ChoiceOf is what an entry of run: says. `$NAME` in an address is read from
 // the environment; without a value the engine is started here.
 func ChoiceOf(e *ast.Engine) (Choice, error) {
@@ -67,9 +82,23 @@ func ChoiceOf(e *ast.Engine) (Choice, error) {
 	if !(Choice{Kind: k}).CanPlay(e.Resource.Kind) {
 		return Choice{}, fmt.Errorf("%s cannot play a %s", e.Engine, e.Resource.Kind)
 	}
-	dsn := os.ExpandEnv(e.DSN)
-	if dsn == "" {
-		return Choice{Kind: k}, nil
+	c := Choice{Kind: k}
+	if dsn := os.ExpandEnv(e.DSN); dsn != "" {
+		var err error
+		if c, err = ParseChoice(dsn); err != nil {
+			return c, err
+		}
 	}
-	return ParseChoice(dsn)
+	l := &diag.List{}
+	for _, o := range e.Extra {
+		if o.Name != "replica" || k != engines.Redis {
+			l.Errorf(o.Pos, "RP060", "%s has no option %q", e.Engine, o.Name)
+			continue
+		}
+		var err error
+		if c.Replica, err = ParseReplica(os.ExpandEnv(o.Text)); err != nil {
+			l.Errorf(o.Pos, "RP060", "replica: %v", err)
+		}
+	}
+	return c, l.Err()
 }

@@ -2,14 +2,17 @@ package replay
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/relplan/relplan/specs/ast"
 	"github.com/relplan/relplan/specs/lower"
 )
 
 // agrees compares a value of the model with one of the engine. Fresh symbols,
-// hashes of them and positions have other names on an engine: they agree with
-// anything but none, and whether two of them are equal shows in the branches
+// hashes of them and positions have other names on an engine, and the model
+// keeps no value that nothing reads: they agree with anything but none, and whether two of them are equal shows in the branches
 // taken and in the counts.
 func agrees(model lower.Value, engine Value) bool {
 	want, exact := concrete(model)
@@ -67,7 +70,7 @@ func concrete(v lower.Value) (out Value, exact bool) {
 		}
 		return rec, true
 	}
-	return nil, false // FreshID, Position
+	return nil, false // FreshID, Position, Unread
 }
 
 // instanceName is an instance as engines store it: "relay-2".
@@ -78,10 +81,39 @@ func printed(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "none"
+	case lower.Unread:
+		return "a value"
 	case string:
 		return v
 	case *Message:
 		return printed(v.ID)
+	case Record:
+		return printedFields(v)
+	case lower.Record:
+		return printedFields(v)
+	case []Record:
+		return printedList(v)
+	case []lower.Record:
+		return printedList(v)
+	}
+	if c, exact := concrete(v); exact {
+		return fmt.Sprint(c)
 	}
 	return fmt.Sprint(v)
+}
+
+func printedFields[V any, R ~map[string]V](r R) string {
+	parts := make([]string, 0, len(r))
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		parts = append(parts, name+": "+printed(r[name]))
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+func printedList[R any](list []R) string {
+	parts := make([]string, len(list))
+	for i, r := range list {
+		parts[i] = printed(r)
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
 }

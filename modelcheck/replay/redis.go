@@ -24,7 +24,9 @@ type redisResource struct {
 	prefix  string
 	version string
 	admin   *engines.RedisClient
-	made    bool // the keys are this process's to remove
+	made    bool     // the keys are this process's to remove
+	standby *standby // nil: without a replica
+	moves   bool     // a failover may come: connections are tried before they are used
 }
 
 // openRedis reaches the server.
@@ -40,7 +42,7 @@ func openRedis(ctx context.Context, spec *ast.Spec, r *ast.Resource, b binding) 
 	if err != nil {
 		return nil, err
 	}
-	s := &redisResource{spec: spec, r: r, dsn: b.DSN, prefix: b.Prefix, admin: c}
+	s := &redisResource{spec: spec, r: r, dsn: b.DSN, prefix: b.Prefix, admin: c, moves: failoverLoses(spec, r) > 0}
 	if s.version, err = c.Version(ctx); err != nil {
 		return nil, errors.Join(&engines.Unavailable{Kind: engines.Redis, Reason: err.Error()}, c.Close())
 	}
@@ -86,6 +88,7 @@ func journalField(effect, op string) string { return effect + " " + op }
 
 func (s *redisResource) reset(ctx context.Context) error {
 	s.made = true
+	s.standby.standBack()
 	if err := s.clear(ctx); err != nil {
 		return err
 	}
@@ -98,7 +101,7 @@ func (s *redisResource) reset(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return s.standby.follow(ctx)
 }
 
 // clear removes the keys of this resource and run, and no others.
@@ -200,11 +203,17 @@ func (s *redisResource) happen(ctx context.Context, e *lower.Event) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.r.Name, err)
 		}
+		if err := s.standby.noteExpiry(ctx, x); err != nil {
+			return err
+		}
 		return s.expire(ctx, x.name)
 	case lower.Restart:
 		return fmt.Errorf("%w: the server is not restarted: it may hold what is not of this run", errUnsupported)
 	case lower.Failover:
-		return fmt.Errorf("%w: a failover needs a second server", errUnsupported)
+		if s.standby == nil {
+			return fmt.Errorf("%w: a failover needs a replica of %s: --replica %s=redis, or replica: in the run section", errUnsupported, s.r.Name, s.r.Name)
+		}
+		return s.standby.failover(ctx, e.Of.Number)
 	}
 	return fmt.Errorf("%w: %q on redis", errUnsupported, e.What)
 }
@@ -243,11 +252,23 @@ func (s *redisResource) effects(ctx context.Context, e *ast.Effect) (map[string]
 }
 
 func (s *redisResource) close(ctx context.Context) error {
+	s.standby.standBack()
 	var err error
 	if s.made {
 		err = s.clear(ctx)
 	}
-	return errors.Join(err, s.admin.Close())
+	return errors.Join(err, s.standby.close(ctx), s.admin.Close())
+}
+
+// address is where workers reach the store.
+func (s *redisResource) address() string { return s.dsn }
+
+// redisHost is the "host:port" of an address.
+func redisHost(u *url.URL) string {
+	if u.Port() == "" {
+		return net.JoinHostPort(u.Hostname(), "6379")
+	}
+	return u.Host
 }
 
 // connect gives a worker its own connection behind a proxy of its own.
@@ -256,12 +277,8 @@ func (s *redisResource) connect(context.Context) (session, error) {
 	if err != nil {
 		return nil, err
 	}
-	upstream := u.Host
-	if u.Port() == "" {
-		upstream = net.JoinHostPort(u.Hostname(), "6379")
-	}
 	x := &redisSession{s: s}
-	if x.proxy, err = faultproxy.Listen(faultproxy.Redis, upstream); err != nil {
+	if x.proxy, err = faultproxy.Listen(faultproxy.Redis, redisHost(u)); err != nil {
 		return nil, err
 	}
 	u.Host = x.proxy.Addr()

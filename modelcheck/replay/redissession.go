@@ -20,6 +20,7 @@ type redisSession struct {
 }
 
 func (x *redisSession) take(ctx context.Context, t *ast.Trigger, names *scope, e *lower.Event) (Value, error) {
+	x.tryConnection(ctx)
 	all, err := x.s.entries(ctx, x.c)
 	if err != nil {
 		return nil, err
@@ -27,10 +28,19 @@ func (x *redisSession) take(ctx context.Context, t *ast.Trigger, names *scope, e
 	return takeEntry(all, t, names, e)
 }
 
+// tryConnection lets the pool find out that a failover has cut its connection,
+// as one does that tests connections before it lends them.
+func (x *redisSession) tryConnection(ctx context.Context) {
+	if x.s.moves && x.c.Ping(ctx).Err() != nil {
+		_ = x.c.Ping(ctx).Err()
+	}
+}
+
 func (x *redisSession) do(ctx context.Context, c *call) ending {
 	if c.fault == refused {
 		return refusal()
 	}
+	x.tryConnection(ctx)
 	switch c.step.Verb {
 	case ast.VerbScript:
 		return x.script(ctx, c)

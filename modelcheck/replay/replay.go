@@ -286,10 +286,15 @@ func (st *stage) boundary(s Schedule, v *Verdict) Boundary {
 		}
 	}
 	for i := range s.History.Steps {
+		if v.Step > 0 && (i >= v.Step || v.Answer == NotRun && i+1 == v.Step) {
+			break
+		}
 		e := &s.History.Steps[i].Event
 		switch {
 		case e.What == lower.Crash:
 			add(&b.Injected, "crash: the worker's sockets are closed without a goodbye, its memory is dropped")
+		case e.What == lower.Failover:
+			add(&b.Injected, fmt.Sprintf("failover of %s: a proxy has kept the lost writes from a replica, which is made the primary; clients are cut off and connect to it", e.Of.Resource.Name))
 		case e.What == lower.LeaseEnds:
 			add(&b.Injected, fmt.Sprintf("lease: runs out by the engine's clock after %s, then the sweep of the spec runs", leaseLasts))
 		case e.What == lower.RetentionEnds:
@@ -300,18 +305,26 @@ func (st *stage) boundary(s Schedule, v *Verdict) Boundary {
 			add(&b.Injected, "error: the driver refuses the statement before the engine sees it; the rollback that follows is the engine's")
 		case e.World == lower.ReplyNotHeard:
 			add(&b.Injected, "lost reply: the caller is the schedule, which asks again")
-		case e.World.Lost() && e.Step != nil && e.Step.Resource != nil && e.Step.Resource.Kind == ast.ProviderKind:
-			add(&b.Injected, "lost answer of a provider: the stub closes the connection without an answer")
-		case e.World.Lost() && e.Step != nil && e.Step.Resource != nil && e.Step.Resource.Kind == ast.SQLKind:
-			if strings.HasPrefix(st.resources[e.Step.Resource].engine(), string(engines.SQLite)) {
-				add(&b.Injected, "lost answer on SQLite: dropped by the driver, since there is no network")
-			} else {
-				add(&b.Injected, "lost answer: a proxy that reads the protocol lets the engine finish exactly this statement and cuts the connection")
-			}
+		case e.World.Lost() && e.Step != nil && st.resources[e.Step.Resource] != nil:
+			add(&b.Injected, lostAnswer(st.resources[e.Step.Resource]))
 		}
 	}
 	if v.Answer == NotRun {
 		b.NotRun = append(b.NotRun, v.Reason)
 	}
 	return b
+}
+
+// lostAnswer says how the answer of a store is lost.
+func lostAnswer(res resource) string {
+	name, _, _ := strings.Cut(res.engine(), " ")
+	switch engines.Kind(name) {
+	case kindStub:
+		return "lost answer of a provider: the stub closes the connection without an answer"
+	case engines.SQLite:
+		return "lost answer on SQLite: dropped by the driver, since there is no network"
+	case engines.NATS:
+		return "lost answer on NATS: dropped by the driver"
+	}
+	return "lost answer: a proxy that reads the protocol lets the engine finish exactly this statement and cuts the connection"
 }

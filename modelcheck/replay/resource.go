@@ -52,6 +52,12 @@ type rejoined interface {
 	crashed(ctx context.Context, p *ast.Process, instance int) error
 }
 
+// watched is a resource that wants to know when steps on it begin and end.
+type watched interface {
+	before(ctx context.Context, s *ast.Step) error
+	after(ctx context.Context, s *ast.Step, out *outcome) error
+}
+
 // session is the connection of one worker to a resource.
 type session interface {
 	// take starts a run: it receives the message, or reads the row or entry that

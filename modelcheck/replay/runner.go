@@ -312,6 +312,11 @@ func (r *runner) step(ctx context.Context, s *lower.Step) (string, error) {
 		if at, idle := w.standing(); idle || at != (place{e.Step, e.Commit}) {
 			return "", weaker("%s stands before %s, in the model before %s", w, at, place{e.Step, e.Commit})
 		}
+		if res, ok := r.resources[e.Step.Resource].(watched); ok {
+			if err := res.before(ctx, e.Step); err != nil {
+				return "", err
+			}
+		}
 		p = r.send(ctx, w, e)
 		if e.Why != lower.Deadlock && e.World != lower.LockTimesOut {
 			if err := r.await(ctx, p); err != nil {
@@ -330,6 +335,11 @@ func (r *runner) step(ctx context.Context, s *lower.Step) (string, error) {
 		}
 		p = r.send(ctx, w, e) // what it waited for is over
 		if out, err = p.result(ctx); err != nil {
+			return "", err
+		}
+	}
+	if res, ok := r.resources[e.Step.Resource].(watched); ok {
+		if err := res.after(ctx, e.Step, out); err != nil {
 			return "", err
 		}
 	}

@@ -20,6 +20,9 @@ type Choice struct {
 	// InPlace uses the database that the DSN names instead of making one. It is
 	// refused if anything is in it.
 	InPlace bool
+	// Replica of a kv on Redis, to which a failover moves it: an address, or
+	// "redis" for one that is started here; "": none.
+	Replica string
 }
 
 // Servers gives the address of a private server of the kind, started at the
@@ -60,7 +63,8 @@ func setUp(ctx context.Context, spec *ast.Spec, choose func(*ast.Resource) Choic
 		if r.Kind == ast.ClockKind {
 			continue
 		}
-		b, err := st.bind(ctx, r, choose(r), servers)
+		choice := choose(r)
+		b, err := st.bind(ctx, r, choice, servers)
 		if err != nil {
 			return st, outOfReach(ctx, b.Kind, err)
 		}
@@ -68,12 +72,15 @@ func setUp(ctx context.Context, spec *ast.Spec, choose func(*ast.Resource) Choic
 		if err != nil {
 			return st, outOfReach(ctx, b.Kind, fmt.Errorf("%s: %w", r.Name, err))
 		}
+		st.resources[r] = res
+		st.undo = append(st.undo, res.close)
+		if err := replicate(ctx, res, choice.Replica); err != nil {
+			return st, outOfReach(ctx, b.Kind, fmt.Errorf("replica of %s: %w", r.Name, err))
+		}
 		if here, ok := res.(served); ok {
 			b.DSN = here.address()
 		}
 		st.bindings = append(st.bindings, b)
-		st.resources[r] = res
-		st.undo = append(st.undo, res.close)
 	}
 	return st, nil
 }

@@ -32,7 +32,8 @@ type emitter struct {
 	// lostScript is the script whose answer is lost: when it ends, the run takes
 	// the branch for "no answer".
 	lostScript *node
-	gets       []get // of this action, not judged yet
+	wrote      []*table // kv stores that the script has written to, once a write
+	gets       []get    // of this action, not judged yet
 	// failing is set while a branch is taken because of an error or a lost
 	// answer: a run that then stops has not come to its end.
 	failing bool
@@ -121,6 +122,7 @@ func (em *emitter) again() *emitter {
 	c := *em
 	c.env = maps.Clone(em.env)
 	c.freshes, c.depth, c.turns, c.chose, c.unfair = 0, 0, 0, false, false
+	c.wrote = nil
 	return &c
 }
 

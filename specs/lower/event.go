@@ -44,8 +44,8 @@ type Event struct {
 	NextCommit bool
 	// Reads: the step is a select, get or call, and its caller hears the answer.
 	// Read is that: a row as the statement sees it, what stands under the key, a
-	// number (count), a receipt (with the fields that are read later), or nil if
-	// nothing was found.
+	// number (count), a receipt (with the fields that are read later), Unread, or
+	// nil if nothing was found.
 	Reads bool
 	Read  Value
 
@@ -301,6 +301,8 @@ func (o *Outcome) readBy(g *glance, s *Step, e *Event) {
 	e.Reads = (n.Step.Verb == ast.VerbSelect || n.Step.Verb == ast.VerbGet || n.Step.Verb == ast.VerbCall) && e.Why != LookedUp
 	switch {
 	case !e.Reads || e.Why == NoneMatches || e.Why == UnknownToProvider:
+	case n.Outcome.reads != nil && len(n.Outcome.reads.leaves) == 0:
+		e.Read = Unread{}
 	case n.Outcome.reads != nil:
 		e.Read = g.plain(*n.Outcome.reads)
 	default:

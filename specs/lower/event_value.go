@@ -10,8 +10,12 @@ import (
 
 // Value is a value of the language as plain data: nil (none), bool, int, string
 // (a 'text'), Symbol, OperationID, FieldID, InstanceID, MessageID, FreshID,
-// Position, Hash or Record.
+// Position, Hash, Record or Unread.
 type Value any
+
+// Unread is a value that is there and that the model does not keep, because
+// nothing reads it.
+type Unread struct{}
 
 // Symbol is an ALL_CAPS word.
 type Symbol string

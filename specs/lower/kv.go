@@ -302,7 +302,7 @@ func (em *emitter) putPlan(n *node) plan {
 func (em *emitter) put(s *ast.Step) []ir.Stmt {
 	var out []ir.Stmt
 	e := em.entry(s, &out)
-	out = append(out, e.noteWrite()...)
+	out = append(out, e.noteWrite(s)...)
 	v := newValue(here(yes))
 	if s.Value != nil {
 		v = em.freeze(s.Resource.Name, em.value(s.Value, &out), &out)
@@ -459,7 +459,11 @@ func (em *emitter) removePlan(n *node) plan {
 	remove := func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		e := em.entry(s, &out)
-		out = append(out, e.noteWrite()...)
+		if s.Block != nil {
+			out = append(out, e.noteWrite(s)...)
+		} else { // nothing is written where nothing is there
+			out = append(out, when(e.there(cond), e.noteWrite(s), nil)...)
+		}
 		return append(out, e.do(func(at ir.Expr) []ir.Stmt { return when(em.valueIs(e.t, s, at), e.t.remove(at), nil) })...)
 	}
 	if s.OnlyIfValue == nil && s.Branches[ast.IfNone] == nil {

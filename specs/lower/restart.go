@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/relplan/relplan/modelcheck/ir"
 	"github.com/relplan/relplan/specs/ast"
@@ -40,13 +41,17 @@ func (t *table) clearAll() []ir.Stmt {
 }
 
 // lastWrites are the undo records of a kv whose failover loses acknowledged
-// writes: what was under the key before each of the last n writes.
+// writes: what was under the key before each of the last writes. A script is one
+// write, whatever it writes: engines replicate it as a whole.
 type lastWrites struct {
-	slots []*lastWrite // newest first
+	slots  []*lastWrite // newest first
+	script int          // the most that a script writes
 }
 
 type lastWrite struct {
 	set   *ir.Var // something was written
+	older *ir.Var // by the script that made the next older record too; nil: no script writes twice
+	timed *ir.Var // the key had a ttl; nil: none ever has
 	key   *column
 	place *ir.Var // of an array, instead of the key
 	used  *ir.Var // the key was there before
@@ -62,12 +67,18 @@ func (lw *lowering) makeFailover(t *table) {
 	if n == 0 {
 		return
 	}
-	t.last = &lastWrites{}
-	for i := 1; i <= n; i++ {
+	t.last = &lastWrites{script: lw.writesOfScripts(t.kv)}
+	for i := 1; i <= n*t.last.script; i++ {
 		v := func(name string, ty ir.Type) *ir.Var {
 			return lw.variable(&ir.Var{Name: fmt.Sprintf("%s write %d %s", t.name, i, name), Type: ty, Initial: cleared(ty)})
 		}
 		w := &lastWrite{set: v("made", ir.Type{Kind: ir.Bool}), used: v("over", ir.Type{Kind: ir.Bool})}
+		if t.last.script > 1 {
+			w.older = v("of the same script", ir.Type{Kind: ir.Bool})
+		}
+		if t.ttl != nil {
+			w.timed = v("had a ttl", ir.Type{Kind: ir.Bool})
+		}
 		if t.pool == nil {
 			ty := refTo(t.over.Set)
 			ty.Optional = true
@@ -90,10 +101,32 @@ func (lw *lowering) makeFailover(t *table) {
 	}
 }
 
+// writesOfScripts is the most that one script writes to a kv; at least 1.
+func (lw *lowering) writesOfScripts(r *ast.Resource) int {
+	most := 1
+	for _, s := range lw.allSteps() {
+		n := 0
+		for _, d := range s.Do {
+			if s.Verb == ast.VerbScript && d.Resource == r && writesKV(d.Verb) {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// writesKV: expire is no write that a failover takes back.
+func writesKV(v ast.Verb) bool {
+	return v == ast.VerbPut || v == ast.VerbPutNew || v == ast.VerbRemove
+}
+
 func (w *lastWrite) all() []*ir.Var {
 	out := []*ir.Var{w.set, w.used}
-	if w.place != nil {
-		out = append(out, w.place)
+	for _, v := range []*ir.Var{w.place, w.older, w.timed} {
+		if v != nil {
+			out = append(out, v)
+		}
 	}
 	if w.key != nil {
 		out = append(out, w.key.vars...)
@@ -105,10 +138,22 @@ func (w *lastWrite) all() []*ir.Var {
 }
 
 // noteWrite remembers, before a write to an entry, what it overwrites.
-func (e *entry) noteWrite() []ir.Stmt {
+func (e *entry) noteWrite(s *ast.Step) []ir.Stmt {
 	t := e.t
 	if t.last == nil {
 		return nil
+	}
+	again := 0 // writes of this script before
+	if s.Block != nil && s.Block.Verb == ast.VerbScript {
+		for _, x := range e.em.wrote {
+			if x == t {
+				again++
+			}
+		}
+		e.em.wrote = append(slices.Clone(e.em.wrote), t)
+	}
+	if again >= t.last.script {
+		return []ir.Stmt{ir.Cut{Reason: fmt.Sprintf("a script goes round in a loop and writes more than %d times to %s", again, t.name)}}
 	}
 	var out []ir.Stmt
 	for i := len(t.last.slots) - 1; i > 0; i-- {
@@ -119,6 +164,12 @@ func (e *entry) noteWrite() []ir.Stmt {
 	}
 	w := t.last.slots[0]
 	out = append(out, set(w.set, yes), set(w.used, e.there(nil)))
+	if w.older != nil {
+		out = append(out, set(w.older, map[bool]ir.Expr{false: no, true: yes}[again > 0]))
+	}
+	if w.timed != nil {
+		out = append(out, set(w.timed, e.there(func(at ir.Expr) ir.Expr { return load(t.ttl.running, at) })))
+	}
 	if w.place != nil {
 		out = append(out, set(w.place, e.at))
 	} else {
@@ -155,9 +206,15 @@ func (t *table) failsOver(f *budget) {
 		return
 	}
 	var body []ir.Stmt
-	lose := min(max(f.fault.LosesLast, 1), len(t.last.slots))
-	for i := 0; i < lose; i++ {
-		body = append(body, when(load(t.last.slots[i].set), t.restore(t.last.slots[i]), nil)...)
+	lose := max(f.fault.LosesLast, 1)
+	newer := num(0) // writes that are newer than the record
+	for _, w := range t.last.slots {
+		body = append(body, when(and(load(w.set), order(ir.Lt, newer, num(lose))), t.restore(w), nil)...)
+		if w.older == nil {
+			newer = sum(ir.Add, newer, num(1))
+		} else {
+			newer = sum(ir.Add, newer, pick(load(w.older), num(0), num(1)))
+		}
 	}
 	for _, w := range t.last.slots {
 		for _, v := range w.all() {
@@ -173,19 +230,32 @@ func (t *table) restore(w *lastWrite) []ir.Stmt {
 	if w.value != nil {
 		cells["value"] = columnValue(w.value)
 	}
-	nothing := func(ir.Expr) []ir.Stmt { return nil }
 	if w.place != nil {
 		at := load(w.place)
 		back := append([]ir.Stmt{set(t.used, yes, at)}, t.write(at, cells)...)
+		back = append(back, t.restoreTTL(w, at)...)
 		return when(load(w.used), back, t.remove(at))
 	}
 	key := columnValue(w.key)
 	is := func(at ir.Expr) ir.Expr { return equal(t.get("key", at, reader{}), key) }
 	l := &ir.Local{Name: "there"}
-	overwrite := t.each(func(at ir.Expr) []ir.Stmt { return when(is(at), t.write(at, cells), nil) })
-	make := t.insert(map[string]value{"key": key, "value": cells["value"]}, nothing)
+	overwrite := t.each(func(at ir.Expr) []ir.Stmt {
+		return when(is(at), append(t.write(at, cells), t.restoreTTL(w, at)...), nil)
+	})
+	make := t.insert(map[string]value{"key": key, "value": cells["value"]}, func(at ir.Expr) []ir.Stmt { return t.restoreTTL(w, at) })
 	gone := t.each(func(at ir.Expr) []ir.Stmt { return when(is(at), t.remove(at), nil) })
 	return append([]ir.Stmt{ir.Let{Local: l, Value: t.some(is)}}, when(load(w.used), when(use(l), overwrite, make), gone)...)
+}
+
+// restoreTTL: a ttl runs again, for nobody; how much of it had passed is not
+// kept.
+func (t *table) restoreTTL(w *lastWrite, at ir.Expr) []ir.Stmt {
+	if w.timed == nil {
+		return nil
+	}
+	runs := append([]ir.Stmt{set(t.ttl.running, yes, at)}, t.ttl.drop(at)...)
+	runs = append(runs, t.ttl.class.started(t.lw, at)...)
+	return when(load(w.timed), runs, append([]ir.Stmt{set(t.ttl.running, no, at)}, t.ttl.drop(at)...))
 }
 
 func columnValue(c *column) value {

@@ -228,6 +228,73 @@ promises:
   there: {check: "handed(op) implies count(k) == 1", always: true}
   newest: {check: "handed(op) implies exists(k where value == 2)", always: true}
 `, "holds 5"},
+		{"failover_of_a_script", "a script is one write, whatever it writes", `
+operations: {op: 1}
+resources:
+  k: {kind: kv}
+processes:
+  w:
+    on: {start: op, as: o}
+    steps:
+      - script: k
+        do:
+          - {put: k, key: 'a', value: 1}
+          - {put: k, key: 'b', value: 1}
+      - {ask_human: o}
+faults: {failover: {of: k, loses_last: 1, max: 1}}
+promises:
+  whole: {check: "count(k) != 1", always: true}
+  both: {check: "handed(op) implies count(k) == 2", always: true}
+`, "holds 4"},
+		{"failover_of_two_writes", "loses_last counts writes, a script for one", `
+operations: {op: 1}
+resources:
+  k: {kind: kv}
+processes:
+  w:
+    on: {start: op, as: o}
+    steps:
+      - {put: k, key: 'z', value: 1}
+      - script: k
+        do:
+          - {put: k, key: 'a', value: 1}
+          - {put: k, key: 'b', value: 1}
+      - {put: k, key: 'c', value: 1}
+      - {ask_human: o}
+faults: {failover: {of: k, loses_last: 2, max: 1}}
+promises:
+  some: {check: "handed(op) implies count(k) >= 1", always: true}
+  more: {check: "handed(op) implies count(k) >= 2", always: true}
+`, "holds 6"},
+		{"failover_after_nothing", "removing what is not there is no write", `
+operations: {op: 1}
+resources:
+  k: {kind: kv}
+processes:
+  w:
+    on: {start: op, as: o}
+    steps:
+      - {put: k, key: 'a', value: 1}
+      - {remove: k, key: 'b'}
+      - {ask_human: o}
+faults: {failover: {of: k, loses_last: 1, max: 1}}
+promises:
+  there: {check: "handed(op) implies count(k) == 1", always: true}
+`, "5"},
+		{"failover_brings_the_ttl_back", "what a remove took away has its ttl again", `
+operations: {op: 1}
+resources:
+  k: {kind: kv}
+processes:
+  w:
+    on: {start: op, as: o}
+    steps:
+      - {put: k, key: 'a', value: 1, ttl: 30s}
+      - {remove: k, key: 'a'}
+faults: {failover: {of: k, loses_last: 1, max: 1}}
+promises:
+  gone: {check: "count(k) == 0", finally: true}
+`, "holds"},
 		{"private_memory", "L: memory per instance is not seen by another instance", `
 operations: {op: 1}
 resources:

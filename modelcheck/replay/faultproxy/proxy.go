@@ -129,6 +129,17 @@ func (p *Proxy) Disarm(s *Shot) bool {
 	return false
 }
 
+// Redirect sends new connections to another server and cuts those that there
+// are.
+func (p *Proxy) Redirect(upstream string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.upstream = upstream
+	for c := range p.conns {
+		c.cutBoth()
+	}
+}
+
 // aim finds and removes the first armed shot that matches.
 func (p *Proxy) aim(statement string) *Shot {
 	p.mu.Lock()
@@ -173,7 +184,10 @@ func (p *Proxy) accept() {
 }
 
 func (p *Proxy) serve(client net.Conn) {
-	server, err := net.Dial("tcp", p.upstream)
+	p.mu.Lock()
+	upstream := p.upstream
+	p.mu.Unlock()
+	server, err := net.Dial("tcp", upstream)
 	if err != nil {
 		_ = client.Close()
 		return
@@ -181,7 +195,7 @@ func (p *Proxy) serve(client net.Conn) {
 	c := &conn{proxy: p, client: client, server: server, fromClient: bufio.NewReader(client), fromServer: bufio.NewReader(server)}
 	p.mu.Lock()
 	p.conns[c] = true
-	if p.closed {
+	if p.closed || p.upstream != upstream {
 		c.cutBoth()
 	}
 	p.mu.Unlock()
