@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/relplan/relplan/specs/ast"
 	"github.com/relplan/relplan/specs/lower"
@@ -37,6 +38,7 @@ type control struct {
 	repeats int                 // of the request by a hidden retry layer
 	open    *ast.Step           // block whose transaction is open
 	stopped bool                // by stop, not by coming to its end
+	passed  []*ast.Duration     // lengths of time that pass when the next local step asks
 	handed  func(operation Value)
 	replied func(operation Value, class ast.Reply)
 	// rollback undoes the open transaction, commit ends it in the middle of its
@@ -44,6 +46,8 @@ type control struct {
 	rollback func(block *ast.Step) error
 	commit   func(block *ast.Step) error
 	private  func(s *ast.Step) ending
+	// tentative gives what puts that memory back as it is now.
+	tentative func() (undo func())
 }
 
 // maxLocal bounds local steps in a row, as the model does.
@@ -114,12 +118,8 @@ func (c *control) settle(p, want place) (place, error) {
 // local carries out go, stop, fail, let or choose.
 func (c *control) local(s *ast.Step, want place) (place, error) {
 	if s.When != nil {
-		v, err := c.names.eval(s.When)
-		if err != nil {
-			return place{}, err
-		}
-		if v != true {
-			return c.behind(s), nil
+		if holds, err := c.when(s); err != nil || !holds {
+			return c.behind(s), err
 		}
 	}
 	switch s.Verb {
@@ -137,17 +137,63 @@ func (c *control) local(s *ast.Step, want place) (place, error) {
 	return place{}, fmt.Errorf("%s: %s is no local step", s.Pos, s.Verb)
 }
 
+// when decides the condition of a step. The lengths of time that it asks about
+// pass now, if the model says so.
+func (c *control) when(s *ast.Step) (bool, error) {
+	ast.Walk(s.When, func(x ast.Expr) bool {
+		if a, ok := x.(*ast.AgeOver); ok && slices.Contains(c.passed, a.Duration) {
+			c.names.aged[a.Duration] = true
+		}
+		return true
+	})
+	v, err := c.names.eval(s.When)
+	return v == true, err
+}
+
+// leads says whether the run gets to a place by way of a start, without doing
+// anything.
+func (c *control) leads(want place, start func(try *control) (place, error)) bool {
+	try := *c
+	try.names = c.names.clone()
+	try.tries = maps.Clone(c.tries)
+	try.rollback = func(*ast.Step) error { return nil }
+	try.commit = try.rollback
+	try.handed = func(Value) {}
+	try.replied = func(Value, ast.Reply) {}
+	defer c.tentative()()
+	p, err := start(&try)
+	if err == nil {
+		p, err = try.settle(p, want)
+	}
+	return err == nil && p == want
+}
+
+// bind gives a name a value; it is new from now on.
+func (c *control) bind(v *ast.Var, x Value) {
+	c.names.vars[v] = x
+	for _, s := range c.process.All {
+		ast.Walk(s.When, func(e ast.Expr) bool {
+			if a, ok := e.(*ast.AgeOver); ok {
+				if of, ok := a.X.(*ast.VarRef); ok && of.Var == v {
+					delete(c.names.aged, a.Duration)
+				}
+			}
+			return true
+		})
+	}
+}
+
 func (c *control) let(s *ast.Step) error {
 	for _, l := range s.Lets {
 		if l.Declare {
-			c.names.vars[l.Var] = int64(l.Var.Lo)
+			c.bind(l.Var, int64(l.Var.Lo))
 			continue
 		}
 		v, err := c.names.eval(l.Value)
 		if err != nil {
 			return err
 		}
-		c.names.vars[l.Var] = v
+		c.bind(l.Var, v)
 	}
 	return nil
 }
@@ -156,16 +202,7 @@ func (c *control) let(s *ast.Step) error {
 // stands.
 func (c *control) choose(s *ast.Step, want place) (place, error) {
 	for i := range s.Choose {
-		try := *c
-		try.names = c.names.clone()
-		try.tries = maps.Clone(c.tries)
-		try.rollback = func(*ast.Step) error { return nil }
-		try.commit = try.rollback
-		p, err := try.jump(s, &s.Choose[i])
-		if err == nil {
-			p, err = try.settle(p, want)
-		}
-		if err == nil && p == want {
+		if c.leads(want, func(try *control) (place, error) { return try.jump(s, &s.Choose[i]) }) {
 			return c.jump(s, &s.Choose[i])
 		}
 	}
@@ -231,7 +268,7 @@ func (c *control) failed(s *ast.Step, b *ast.Branch) (place, error) {
 // included.
 func (c *control) after(s *ast.Step, e ending, want place) (place, error) {
 	for v, x := range e.binds {
-		c.names.vars[v] = x
+		c.bind(v, x)
 	}
 	if e.left != nil { // a script was left at this step
 		return c.leave(e, want)
@@ -241,7 +278,7 @@ func (c *control) after(s *ast.Step, e ending, want place) (place, error) {
 	}
 	if e.done {
 		if s.As != nil && s.Verb != ast.VerbTransaction {
-			c.names.vars[s.As] = e.value
+			c.bind(s.As, e.value)
 		}
 		c.repeats = 0
 		if s == c.open && e.committed {

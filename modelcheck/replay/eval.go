@@ -27,7 +27,7 @@ func newScope(w *world) *scope {
 // clone is a copy whose names can change apart.
 func (s *scope) clone() *scope {
 	c := *s
-	c.vars = maps.Clone(s.vars)
+	c.vars, c.aged = maps.Clone(s.vars), maps.Clone(s.aged)
 	return &c
 }
 

@@ -44,6 +44,7 @@ func (r *runner) compare(w actor, e *lower.Event, out *outcome) error {
 		if e.Reads && !agrees(r.withoutNumbers(e), out.value) {
 			return r.otherValue(w, e, what, out)
 		}
+		r.renumbered = r.renumbered || e.Reads && r.on(e.Step, engines.SQLite) && !agrees(e.Read, out.value)
 	case e.Done:
 		if out.branch == ast.IfNone && r.snapshotOnly(e.Step) {
 			return r.otherValue(w, e, what, out)
@@ -93,8 +94,11 @@ func (r *runner) otherValue(w actor, e *lower.Event, what string, out *outcome) 
 	if !out.done {
 		found = "nothing"
 	}
-	if r.snapshotOnly(e.Step) {
+	switch {
+	case r.snapshotOnly(e.Step):
 		return stricter("%s finds %s, as its transaction began; in the model %s", what, found, printed(e.Read))
+	case e.Step.Skip && r.on(e.Step, engines.MySQL):
+		return stricter("%s finds %s: InnoDB locks every row that it reads, also those that the order or the limit leaves out; in the model %s", what, found, printed(e.Read))
 	}
 	return weaker("%s finds %s, in the model %s", what, found, printed(e.Read))
 }
@@ -102,8 +106,13 @@ func (r *runner) otherValue(w actor, e *lower.Event, what string, out *outcome) 
 // snapshotOnly: SQLite has no isolation below serializable, so a transaction
 // goes on seeing what it saw first.
 func (r *runner) snapshotOnly(s *ast.Step) bool {
+	return r.on(s, engines.SQLite) && s.Block != nil && s.Resource.SQL.Isolation == ast.ReadCommitted
+}
+
+// on says whether a step is on a database of the kind.
+func (r *runner) on(s *ast.Step, kind engines.Kind) bool {
 	db, ok := r.resources[s.Resource].(*sqlResource)
-	return ok && db.kind == engines.SQLite && s.Block != nil && s.Resource.SQL.Isolation == ast.ReadCommitted
+	return ok && db.kind == kind
 }
 
 func predicted(e *lower.Event) string {

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 
 	"github.com/relplan/relplan/specs/ast"
@@ -58,6 +59,25 @@ func (m *memoryResource) reset(context.Context) error {
 }
 
 func (m *memoryResource) close(context.Context) error { return nil }
+
+// keep gives what puts everything back as it is now.
+func (m *memoryResource) keep() (undo func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	parts := map[string]*memoryPart{}
+	for owner, p := range m.parts {
+		parts[owner] = &memoryPart{m: m, cells: maps.Clone(p.cells)}
+	}
+	begun, count := maps.Clone(m.begun), map[string]map[string]int{}
+	for effect, n := range m.count {
+		count[effect] = maps.Clone(n)
+	}
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.parts, m.begun, m.count = parts, begun, count
+	}
+}
 
 func (m *memoryResource) shared() bool { return m.r.KV.Scope == ast.PerProcess }
 

@@ -122,10 +122,13 @@ func (all *randomTally) page() string {
 	return b.String()
 }
 
+// today is the seed of the day.
+func today() uint64 { return uint64(time.Now().Unix() / 86400) }
+
 // TestRandomSchedulesOfTheLibrary drives random schedules of every safe pattern:
 // other ones every day, the seed is printed.
 func TestRandomSchedulesOfTheLibrary(t *testing.T) {
-	all := &randomTally{seed: uint64(time.Now().Unix() / 86400), began: time.Now(), cells: map[[2]string]map[engines.Kind]*tally{}, versions: map[string]bool{}}
+	all := &randomTally{seed: today(), began: time.Now(), cells: map[[2]string]map[engines.Kind]*tally{}, versions: map[string]bool{}}
 	t.Logf("seed %d", all.seed)
 	driveRandom(t, all)
 	t.Logf("in %s\n%s", time.Since(all.began).Round(time.Second), all)

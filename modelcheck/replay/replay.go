@@ -76,7 +76,10 @@ func Replay(ctx context.Context, spec *ast.Spec, o Options) (runs []*Run, err er
 		return replayRandom(ctx, st, checked, o)
 	}
 	schedules, err := schedulesOf(ctx, spec, checked, o)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoGoodRun):
+		runs = append(runs, notRun(spec, goodRunName, st, err.Error()))
+	case err != nil:
 		return nil, err
 	}
 	for _, s := range schedules {
@@ -90,7 +93,7 @@ func Replay(ctx context.Context, spec *ast.Spec, o Options) (runs []*Run, err er
 }
 
 // schedulesOf are the saved histories, or those that the check has found with a
-// good run before them.
+// good run before them; they come with errNoGoodRun where there is none.
 func schedulesOf(ctx context.Context, spec *ast.Spec, checked *lower.Outcome, o Options) ([]Schedule, error) {
 	if o.Saved != nil {
 		return savedSchedules(checked, spec, o.Saved)
@@ -101,7 +104,7 @@ func schedulesOf(ctx context.Context, spec *ast.Spec, checked *lower.Outcome, o 
 	}
 	good, err := goodRun(ctx, spec)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	return append([]Schedule{*good}, found...), nil
 }

@@ -47,6 +47,8 @@ type runner struct {
 	// forDeadlock: a statement was sent only because a deadlock needs it.
 	forDeadlock map[actor]bool
 	verdict     *Verdict
+	// renumbered: SQLite has given the number of a rolled back insert again.
+	renumbered bool
 	// after is called after every step of the history; nil: nobody looks.
 	after func(ctx context.Context, n int) error
 }
@@ -104,6 +106,9 @@ func (r *runner) judged(err error, at int) (*Verdict, error) {
 	switch {
 	case err == nil:
 		return v, nil
+	case errors.As(err, &d) && d.answer == Weaker && r.renumbered:
+		v.Answer, v.Step = Stricter, at
+		v.Reason = "SQLite has given the number of a rolled back insert again, so there is no gap: " + d.reason
 	case errors.As(err, &d):
 		v.Answer, v.Reason, v.Step = d.answer, d.reason, at
 	case errors.Is(err, errUnsupported):

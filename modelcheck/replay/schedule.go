@@ -38,6 +38,11 @@ const (
 	goodSteps = 120
 )
 
+const goodRunName = "good run"
+
+// errNoGoodRun: a spec may have none.
+var errNoGoodRun = errors.New("no run without faults ends and has an effect")
+
 // goodRun is a run without faults that comes to rest, if the spec ever does,
 // and in which as many effects happen as random runs show to be possible: the
 // one with the fewest changes of worker.
@@ -71,10 +76,10 @@ func goodRun(ctx context.Context, spec *ast.Spec) (*Schedule, error) {
 	}
 	h := res.Properties[0].History
 	if h == nil {
-		return nil, errors.New("no run without faults ends and has an effect")
+		return nil, errNoGoodRun
 	}
 	told := o.Tell(h)
-	return &Schedule{Name: "good run", History: told, End: o.End(told)}, nil
+	return &Schedule{Name: goodRunName, History: told, End: o.End(told)}, nil
 }
 
 func isInitial(o *lower.Outcome, state []uint64) (is bool) {

@@ -127,6 +127,9 @@ func (r *runner) sendWaiting(ctx context.Context, w actor, n int, e *lower.Event
 			if p.err != nil {
 				return false, p.err
 			}
+			if errors.Is(p.out.err, errUnsupported) {
+				return false, p.out.err
+			}
 			if errors.Is(p.out.err, errBusy) {
 				p.waited = true
 				return true, nil

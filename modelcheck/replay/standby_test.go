@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/relplan/relplan/internal/engines"
 	"github.com/relplan/relplan/internal/engines/enginetest"
@@ -67,7 +66,7 @@ func failover(t *testing.T, o replay.Options, replica string) []*replay.Run {
 
 func TestFailoversLoseWhatTheModelLoses(t *testing.T) {
 	enginetest.Need(t, engines.Redis)
-	seed := uint64(time.Now().Unix() / 86400)
+	seed := today()
 	n := map[bool]int{false: 100, true: 1000}[long()]
 	t.Logf("seed %d", seed)
 	failovers := 0

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -96,12 +97,26 @@ func (s *stubResource) effects(ctx context.Context, e *ast.Effect) (map[string]i
 	return s.ledger.effects(ctx, e)
 }
 
+// namesOperation says whether a value is that of an operation, which no fresh
+// one is.
+func namesOperation(spec *ast.Spec, v Value) bool {
+	return slices.ContainsFunc(spec.Operations, func(o *ast.Operation) bool {
+		for i := range o.Count {
+			if v == opName(o, i) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // happen carries out what the provider does by itself.
 func (s *stubResource) happen(ctx context.Context, e *lower.Event) error {
 	m := e.Of.Method
 	agree := func(args Record) bool {
 		for name, v := range e.Of.Fields {
-			if !agrees(v, args[name]) {
+			_, fresh := v.(lower.FreshID)
+			if !agrees(v, args[name]) || fresh && namesOperation(s.spec, args[name]) {
 				return false
 			}
 		}

@@ -3,6 +3,7 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/relplan/relplan/internal/engines"
 	"github.com/relplan/relplan/specs/ast"
@@ -51,6 +52,7 @@ type wireEvent struct {
 	Index     int          `json:"index"`
 	Partition int          `json:"partition"`
 	Number    int          `json:"number"`
+	Passed    []string     `json:"passed,omitempty"` // names of durations
 }
 
 // report is what the worker says.
@@ -97,6 +99,9 @@ func unwireError(kind, text string) error {
 func toWire(e *lower.Event) wireEvent {
 	w := wireEvent{Step: -1, Commit: e.Commit, Next: wirePlace{-1, e.NextCommit}, Why: e.Why, World: e.World,
 		Read: encode(known(e.Read)), Fields: encode(known(e.Of.Fields)), Partition: e.Of.Partition, Number: e.Of.Number}
+	for _, d := range e.Passed {
+		w.Passed = append(w.Passed, d.Name)
+	}
 	if e.Step != nil {
 		w.Step = e.Step.ID
 	}
@@ -141,6 +146,11 @@ func fromWire(w wireEvent, p *ast.Process, spec *ast.Spec) (*lower.Event, error)
 	}
 	if e.Of.Fields, err = hint(w.Fields); err != nil {
 		return nil, err
+	}
+	for _, d := range spec.Durations {
+		if slices.Contains(w.Passed, d.Name) {
+			e.Passed = append(e.Passed, d)
+		}
 	}
 	for _, o := range spec.Operations {
 		if o.Name == w.Operation {

@@ -97,7 +97,9 @@ func (w *worker) start(ctx context.Context, e *lower.Event) (*outcome, error) {
 	w.control.replied = func(_ Value, class ast.Reply) { w.attempt.Reply = class }
 	w.control.rollback = func(b *ast.Step) error { return w.rollback(ctx, b) }
 	w.control.commit = func(b *ast.Step) error { return w.commit(ctx, b) }
+	w.control.passed = e.Passed
 	w.control.private = func(s *ast.Step) ending { return w.private(ctx, s) }
+	w.control.tentative = w.tentative
 	p, err := w.control.begin(standsAt(e))
 	if err == nil {
 		err = w.arrive(ctx, p, standsAt(e))
@@ -183,6 +185,7 @@ func (w *worker) operation(e ast.Expr) (Value, error) {
 func (w *worker) finish(ctx context.Context, e *lower.Event, end ending) (*outcome, error) {
 	w.attempt.note(e.Step, end)
 	w.control.stopped = false
+	w.control.passed = e.Passed
 	p, err := w.control.after(e.Step, end, standsAt(e))
 	if err == nil {
 		p, err = w.control.settle(p, standsAt(e))
@@ -258,6 +261,21 @@ func (w *worker) commit(ctx context.Context, block *ast.Step) error {
 		return fmt.Errorf("the commit inside the block fails: %w", end.err)
 	}
 	return nil
+}
+
+// tentative gives what puts the memory of workers back as it is now.
+func (w *worker) tentative() (undo func()) {
+	var all []func()
+	for _, res := range w.resources {
+		if m, ok := res.(*memoryResource); ok {
+			all = append(all, m.keep())
+		}
+	}
+	return func() {
+		for _, undo := range all {
+			undo()
+		}
+	}
 }
 
 // private carries out a step on memory of the worker's own.

@@ -196,7 +196,7 @@ func (p *process) emit(n *node, a *arming, body func(em *emitter) []ir.Stmt) {
 		act := &ir.Action{
 			Name: p.actionName(n, a), Kind: ir.Step, Proc: p.ir, At: n.loc, Self: p.self, Params: a.outcome.params,
 			Guard: a.guard, Body: stmts, Order: a.order, Label: p.label(n, a),
-			Note: &Note{Process: p.ast, Step: n.step, Commit: n.kind == commitNode, Outcome: a.outcome, World: a.world, Blocked: a.blocked, node: n, proc: p},
+			Note: &Note{Process: p.ast, Step: n.step, Commit: n.kind == commitNode, Outcome: a.outcome, World: a.world, Blocked: a.blocked, node: n, proc: p, passes: *one.passes},
 		}
 		if n.kind == pauseNode || a.silent {
 			act.Label = ""

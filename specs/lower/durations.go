@@ -276,6 +276,7 @@ func (em *emitter) timePasses(e ast.Expr) []ir.Stmt {
 		r, ok := x.X.(*ast.VarRef)
 		if ok && (em.lw.clock != nil || em.oracle.choose(2) == 1) {
 			a := em.p.ageTimer(r.Var, x.Duration)
+			*em.passes = append(*em.passes, a)
 			out = append(out, when(and(same(load(a.state, em.me), num(ageRuns)), a.class.mayFire(em.lw, em.me)), a.fire(em.me), nil)...)
 		}
 		return false

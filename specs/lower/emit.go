@@ -32,8 +32,9 @@ type emitter struct {
 	// lostScript is the script whose answer is lost: when it ends, the run takes
 	// the branch for "no answer".
 	lostScript *node
-	wrote      []*table // kv stores that the script has written to, once a write
-	gets       []get    // of this action, not judged yet
+	wrote      []*table     // kv stores that the script has written to, once a write
+	passes     *[]*ageTimer // that fire where the body asks, if they may
+	gets       []get        // of this action, not judged yet
 	// failing is set while a branch is taken because of an error or a lost
 	// answer: a run that then stops has not come to its end.
 	failing bool
@@ -72,7 +73,7 @@ func (o *oracle) next() bool {
 
 // emitter starts a body at a node (nil: idle).
 func (p *process) emitter(n *node) *emitter {
-	em := &emitter{lw: p.lw, p: p, self: p.self, env: map[*ast.Var]value{}, from: bits{}, oracle: &oracle{}}
+	em := &emitter{lw: p.lw, p: p, self: p.self, env: map[*ast.Var]value{}, from: bits{}, oracle: &oracle{}, passes: new([]*ageTimer)}
 	em.me = use(em.self)
 	if n != nil {
 		em.in = n.block
@@ -122,7 +123,7 @@ func (em *emitter) again() *emitter {
 	c := *em
 	c.env = maps.Clone(em.env)
 	c.freshes, c.depth, c.turns, c.chose, c.unfair = 0, 0, 0, false, false
-	c.wrote = nil
+	c.wrote, c.passes = nil, new([]*ageTimer)
 	return &c
 }
 

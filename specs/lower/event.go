@@ -42,6 +42,9 @@ type Event struct {
 	// that block; nil: the run has ended, or nobody runs.
 	Next       *ast.Step
 	NextCommit bool
+	// Passed are lengths of time of age(x) > D that have passed when a local step
+	// behind this one asks, and not before.
+	Passed []*ast.Duration
 	// Reads: the step is a select, get or call, and its caller hears the answer.
 	// Read is that: a row as the statement sees it, what stands under the key, a
 	// number (count), a receipt (with the fields that are read later), Unread, or
@@ -257,6 +260,7 @@ func (o *Outcome) event(g *glance, s *Step, blocker *InstanceID) Event {
 	e.Waited, e.Blocker = s.Waited != "", blocker
 	if e.Process != nil {
 		e.Next, e.NextCommit = o.standing(n.proc, s)
+		e.Passed = g.passed(n, s.self)
 	}
 	if n.Outcome == nil {
 		return e
@@ -281,6 +285,19 @@ func (o *Outcome) event(g *glance, s *Step, blocker *InstanceID) Event {
 		o.readBy(g, s, &e)
 	}
 	return e
+}
+
+// passed are the lengths of time that pass where the step's action asks: those of
+// timers that run and may fire, or that the action itself starts.
+func (g *glance) passed(n *Note, self int) []*ast.Duration {
+	var out []*ast.Duration
+	me := num(self)
+	for _, a := range n.passes {
+		if g.eval(load(a.state, me)) != ageRuns || g.eval(a.class.mayFire(n.proc.lw, me)) != 0 {
+			out = append(out, a.d)
+		}
+	}
+	return out
 }
 
 // standing is the step before which the run stands after s.

@@ -28,6 +28,8 @@ type Note struct {
 	of   *about
 	node *node
 	proc *process
+	// passes are the timers that fire where the action asks, if they may.
+	passes []*ageTimer
 }
 
 // Pieces of a text that are read in a state.

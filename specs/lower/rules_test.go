@@ -46,6 +46,7 @@ func runRules(t *testing.T, rules []rule) {
 					got = append(got, "unseen")
 				}
 			}
+			onEngines(t, vs[0])
 			if g := strings.Join(got, " "); g != r.want {
 				t.Errorf("got %s, want %s: %s %v", g, r.want, r.reason, o.Unbounded)
 				for _, a := range o.Answers() {

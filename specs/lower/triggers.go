@@ -103,7 +103,7 @@ func (b *baseTrigger) run(bg *begin) {
 		a := &ir.Action{
 			Name: p.ast.Name + ": start", Kind: bg.kind, Proc: p.ir, At: 0, Self: p.self, Params: bg.params,
 			Guard: orYes(bg.guard), Body: stmts, Order: p.sequence(nil, bg.k), Label: p.ast.Name + "#start",
-			Note: &Note{Process: p.ast, Start: true, Text: bg.text, of: bg.of, proc: p},
+			Note: &Note{Process: p.ast, Start: true, Text: bg.text, of: bg.of, proc: p, passes: *one.passes},
 		}
 		if bg.fault != nil {
 			a.Budget, a.Fault, a.Rank = bg.fault.left, bg.fault.name, bg.fault.rank
