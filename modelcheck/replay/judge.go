@@ -60,6 +60,9 @@ func (r *runner) compare(w actor, e *lower.Event, out *outcome) error {
 		if r.snapshotOnly(e.Step) {
 			return r.otherValue(w, e, what, out)
 		}
+		if e.Waited && r.on(e.Step, engines.SQLite) {
+			return stricter("%s is done: SQLite has looked at nothing while it was busy; in the model %s", what, predicted(e))
+		}
 		return weaker("%s is done, in the model %s", what, predicted(e))
 	case out.branch != e.Branch:
 		if out.branch == ast.OnError {

@@ -65,13 +65,13 @@ func (r *runner) send(ctx context.Context, w actor, e *lower.Event) *pending {
 	return p
 }
 
-// sendEarly sends the statements that, in the model, wait until step n releases
-// them, and makes sure that the engine makes them wait. A deadlock needs the
+// sendEarly sends the statements that, in the model, are sent before step n and
+// wait, and makes sure that the engine makes them wait. A deadlock needs the
 // statements of everybody else who waits.
 func (r *runner) sendEarly(ctx context.Context, h *lower.History, n int) error {
 	for i := range h.Steps {
 		s := &h.Steps[i]
-		if !s.Event.Waited || s.Event.Released != n || s.N == n || !reaches(s.Event.World) {
+		if !s.Event.Waited || s.Event.Sent != n || s.N == n || !reaches(s.Event.World) {
 			continue
 		}
 		w := r.worker(s.Event.Process, s.Event.Instance)

@@ -36,8 +36,10 @@ type Event struct {
 	// the transaction of Blocker, if it is known.
 	Waited  bool
 	Blocker *InstanceID
-	// Released is the number of the history's step that ended the wait.
-	Released int
+	// Released is the number of the history's step that ended the wait, Sent that
+	// of the one before which the statement is sent at the latest: the same, or an
+	// earlier one, because the statement took its transaction's snapshot then.
+	Released, Sent int
 	// Next is where the run stands afterwards, NextCommit before the commit of
 	// that block; nil: the run has ended, or nobody runs.
 	Next       *ast.Step

@@ -116,12 +116,15 @@ func (o *Outcome) tell(h *modelcheck.History) *History {
 		number[i+1] = len(out.Steps)
 		if s != nil {
 			s.N = len(out.Steps) + 1
-			var blocker *InstanceID
-			var released int
-			s.Waited, blocker, released = o.waited(h, i, s)
-			s.Event = o.event(o.before(before, &st), s, blocker)
+			w := o.waited(h, i, s)
+			s.Waited = w.words
+			s.Event = o.event(o.before(before, &st), s, w.blocker)
 			if s.Event.Waited {
-				s.Event.Released = number[released]
+				s.Event.Released = number[w.released]
+				s.Event.Sent = s.Event.Released
+			}
+			if s.Event.Waited && w.looked > 0 {
+				s.Event.Sent = number[w.looked] + 1
 			}
 			out.Steps = append(out.Steps, *s)
 			number[i+1] = s.N
@@ -271,30 +274,50 @@ func (o *Outcome) nextInBatch(s *Step, after []uint64) string {
 	return out
 }
 
-// waited says whom the step waited for since the instance's last step, in words
-// and as data (nil if that is not known), and which transition, from 1, ended
-// the wait.
-func (o *Outcome) waited(h *modelcheck.History, i int, s *Step) (words string, blocker *InstanceID, released int) {
+// wait is what a step waited for.
+type wait struct {
+	words    string
+	blocker  *InstanceID // nil: not known
+	released int         // transition, from 1, that ended it
+	looked   int         // transition at which its snapshot was taken, while it waited; 0: none
+}
+
+// waited says what the step waited for since the instance's last step. A
+// statement that takes its transaction's snapshot before it waits has not waited
+// if its snapshot is from after: it came later.
+func (o *Outcome) waited(h *modelcheck.History, i int, s *Step) wait {
+	p := s.note.proc
 	if s.note.Blocked == nil {
-		return "", nil, 0
+		return wait{}
 	}
+	var found wait
 	for j := i - 1; j >= 0; j-- {
 		a, self, _ := o.Model.Instance(h.Steps[j].ID)
 		n, _ := a.Note.(*Note)
-		if n != nil && n.proc == s.note.proc && (self == s.self && n.Process != nil) {
+		if n != nil && n.proc == p && (self == s.self && n.Process != nil) {
+			if n.Silent && n.node == s.note.node {
+				found.looked = j + 1
+			}
 			break
 		}
-		before := h.Initial
-		if j > 0 {
-			before = h.Steps[j-1].State
-		}
-		g := o.glance(before).with(s.note.proc.self, s.self)
-		if o.Model.Value(before, s.note.proc.pc, s.self) == s.note.node.loc && g.holds(s.note.Blocked) {
+		before := stateBefore(h, j)
+		g := o.glance(before).with(p.self, s.self)
+		if found.words == "" && o.Model.Value(before, p.pc, s.self) == s.note.node.loc && g.holds(s.note.Blocked) {
 			words, who := o.blocker(g, s)
-			return "waits for " + words, who, j + 1
+			found = wait{words: "waits for " + words, blocker: who, released: j + 1}
 		}
 	}
-	return "", nil, 0
+	if found.looked == 0 && p.looksBeforeItWaits(s.note.node) && o.Model.Value(stateBefore(h, i), p.snapOpen, s.self) == 0 {
+		return wait{}
+	}
+	return found
+}
+
+func stateBefore(h *modelcheck.History, i int) []uint64 {
+	if i == 0 {
+		return h.Initial
+	}
+	return h.Steps[i-1].State
 }
 
 // blocker names the worker whose transaction holds what the step needs.

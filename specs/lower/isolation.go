@@ -149,13 +149,20 @@ func (em *emitter) openSnapshot(n *node) []ir.Stmt {
 // statement must pass.
 func (p *process) earlySnapshot(n *node, blocked ir.Expr, order int) {
 	em := p.emitter(n)
-	if em.in == nil || p.snapOpen == nil || !inTransaction(n.step) || !refusesStale(em.in.step.Resource) {
+	if !p.looksBeforeItWaits(n) {
 		return
 	}
 	guard := and(blocked, not(load(p.snapOpen, em.me)))
 	p.emit(n, &arming{outcome: &outcome{guard: yes, stay: true}, guard: guard, silent: true, order: order}, func(em *emitter) []ir.Stmt {
 		return append(em.openSnapshot(n), em.settle(n)...)
 	})
+}
+
+// looksBeforeItWaits says whether a statement, as the first of its transaction,
+// takes the snapshot before it waits for a lock.
+func (p *process) looksBeforeItWaits(n *node) bool {
+	em := p.emitter(n)
+	return em.in != nil && p.snapOpen != nil && inTransaction(n.step) && refusesStale(em.in.step.Resource)
 }
 
 // closeSnapshot forgets the copy at the end of a transaction.
