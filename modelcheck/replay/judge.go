@@ -54,7 +54,7 @@ func (r *runner) compare(w actor, e *lower.Event, out *outcome) error {
 		}
 		return stricter("%s is refused: %s", what, said(e, out))
 	case out.done:
-		if e.Why == lower.Deadlock && r.otherVictim() {
+		if (e.Why == lower.Deadlock || e.World == lower.LockTimesOut) && r.otherVictim() {
 			return stricter("%s is done: the engine has given up the other transaction of the deadlock", what)
 		}
 		if r.snapshotOnly(e.Step) {

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -216,9 +217,11 @@ func (x *sqlSession) lostOr(e ending) ending {
 	return e
 }
 
-// drop forgets a connection that is gone; the next statement opens another.
+// drop forgets a connection that is gone; the next statement opens another. An
+// open transaction must not come back with it out of the pool.
 func (x *sqlSession) drop() {
 	if x.conn != nil {
+		_ = x.conn.Raw(func(any) error { return driver.ErrBadConn })
 		_ = x.conn.Close()
 	}
 	x.conn, x.open = nil, nil

@@ -255,7 +255,9 @@ func (em *emitter) outdated(st *statement) ir.Expr {
 	if s == nil || s.newer == nil {
 		return no
 	}
-	return st.any(func(at ir.Expr) ir.Expr { return and(st.matchOld(at), load(s.newer, at, em.me)) })
+	return st.any(func(at ir.Expr) ir.Expr {
+		return and(st.matchOld(at), load(s.newer, at, em.me), not(st.t.mine(at, em.reader())))
+	})
 }
 
 // inSnapshot: with the postgres profile a write or locking read finds the rows

@@ -139,6 +139,25 @@ promises:
 	runRules(t, []rule{
 		{"newer_row_postgres", "R4: a statement looks for rows in its snapshot: a row that only matches since is not found, and is no error", of(newer, "postgres"), "holds holds broken"},
 		{"newer_row_mysql", "R4: InnoDB finds the newest row", of(newer, "mysql"), "holds broken holds"},
+		{"own_row_is_not_newer", "R4: what the transaction has inserted itself was not changed since its snapshot", `
+operations: {op: 1}
+resources:
+  db: {kind: sql, isolation: repeatable_read, tables: {t: {unique: [s], columns: {op: op, s: [NEW, OLD]}}}}
+processes:
+  w:
+    on: {start: op, as: o}
+    steps:
+      - transaction: db
+        on_error: go failed
+        do:
+          - {insert: t, row: {op: o, s: OLD}, if_exists: stop}
+          - {update: t, where: {op: o}, set: {s: NEW}}
+          - {delete: t, where: {op: o}}
+      - stop: true
+      - {at: failed, ask_human: o}
+promises:
+  calm: {check: "not handed(op)", always: true}
+`, "holds"},
 		{"first_statement_waits_postgres", "R1: a first statement that waits has its snapshot from before the wait", of(add, "postgres"), "broken"},
 		{"first_statement_waits_mysql", "InnoDB acts on the newest row", of(add, "mysql"), "holds"},
 		{"mariadb_is_innodb", "engine: mariadb is the profile of InnoDB", of(add, "mariadb"), "holds"},
