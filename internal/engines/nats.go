@@ -50,7 +50,10 @@ func OpenNATSOnce(dsn string) (*NATSConn, error) { return openNATS(dsn, nats.NoR
 func openNATS(dsn string, o ...nats.Option) (*NATSConn, error) {
 	c := &NATSConn{}
 	var err error
-	c.Conn, err = nats.Connect(dsn, append(o, nats.Name("relplan"), nats.Timeout(5*time.Second), nats.SetCustomDialer(c))...)
+	// What happens to a connection in the background is for its next user to see,
+	// not for standard error, where the client writes it without a handler.
+	ignore := nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})
+	c.Conn, err = nats.Connect(dsn, append(o, ignore, nats.Name("relplan"), nats.Timeout(5*time.Second), nats.SetCustomDialer(c))...)
 	if err != nil {
 		return nil, &Unavailable{NATS, err.Error()}
 	}
