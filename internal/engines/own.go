@@ -14,9 +14,16 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// ownPrefix starts the name of every database made here; the number of the
-// process that owns it follows.
-const ownPrefix = "relplan_"
+// OwnPrefix starts the name of everything that relplan makes on a server; the
+// number of the process that owns it follows.
+const OwnPrefix = "relplan_"
+
+// ProcessPrefix starts the names of what this process makes.
+func ProcessPrefix() string { return fmt.Sprintf("%s%d_", OwnPrefix, os.Getpid()) }
+
+// NewName is a name for a database, or the beginning of names, that no other run
+// uses.
+func NewName() string { return ProcessPrefix() + randomHex(4) }
 
 // Own is a database (or, for SQLite, a file) made for one run.
 type Own struct {
@@ -33,7 +40,7 @@ func CreateOwn(ctx context.Context, dsn string) (*Own, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Own{Name: fmt.Sprintf("%s%d_%s", ownPrefix, os.Getpid(), randomHex(4)), Kind: kind, from: dsn}
+	o := &Own{Name: NewName(), Kind: kind, from: dsn}
 	if kind == SQLite {
 		dir, err := os.MkdirTemp("", dirPrefix+"file-")
 		if err != nil {
@@ -131,7 +138,7 @@ func Remaining(ctx context.Context, dsn string) ([]string, error) {
 	}
 	var mine []string
 	for _, n := range names {
-		if strings.HasPrefix(n, fmt.Sprintf("%s%d_", ownPrefix, os.Getpid())) {
+		if strings.HasPrefix(n, ProcessPrefix()) {
 			mine = append(mine, n)
 		}
 	}
@@ -172,7 +179,7 @@ func owned(ctx context.Context, db *DB) ([]string, error) {
 
 // ownerOf reads the process number from a name of our form.
 func ownerOf(name string) (pid int, ok bool) {
-	rest, ok := strings.CutPrefix(name, ownPrefix)
+	rest, ok := strings.CutPrefix(name, OwnPrefix)
 	num, tag, cut := strings.Cut(rest, "_")
 	pid, err := strconv.Atoi(num)
 	return pid, ok && cut && err == nil && len(tag) == 8
@@ -181,7 +188,7 @@ func ownerOf(name string) (pid int, ok bool) {
 // Abandoned says whether a database or key was made by a process of this machine
 // that is gone.
 func Abandoned(name string) bool {
-	rest, ok := strings.CutPrefix(name, ownPrefix)
+	rest, ok := strings.CutPrefix(name, OwnPrefix)
 	num, _, cut := strings.Cut(rest, "_")
 	pid, err := strconv.Atoi(num)
 	return ok && cut && err == nil && syscall.Kill(pid, 0) == syscall.ESRCH

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -247,12 +246,6 @@ func Remaining(ctx context.Context, kind engines.Kind, dsn string) (int, error) 
 		return 0, err
 	}
 	defer c.Close()
-	keys, err := keysWith(ctx, c, ownPrefix())
+	keys, err := keysWith(ctx, c, engines.ProcessPrefix())
 	return len(keys), err
-}
-
-// ownPrefix starts the name of everything that this process makes on servers.
-func ownPrefix() string {
-	p := newPrefix()
-	return p[:strings.LastIndex(strings.TrimSuffix(p, "_"), "_")+1]
 }

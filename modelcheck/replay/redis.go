@@ -57,7 +57,7 @@ func removeOrphans(ctx context.Context, c *engines.RedisClient, dsn string) erro
 	if !engines.OnThisMachine(dsn) {
 		return nil
 	}
-	names, err := keysWith(ctx, c, "relplan_")
+	names, err := keysWith(ctx, c, engines.OwnPrefix)
 	if err != nil {
 		return err
 	}

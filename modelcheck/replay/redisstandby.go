@@ -165,7 +165,7 @@ func (b *standby) take(ctx context.Context, here bool) error {
 	}
 	left := false
 	for _, name := range users {
-		if !strings.HasPrefix(name, "relplan_") {
+		if !strings.HasPrefix(name, engines.OwnPrefix) {
 			continue
 		}
 		if !here || !engines.Abandoned(name) {

@@ -2,8 +2,6 @@ package replay
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	mathrand "math/rand/v2"
 	"slices"
@@ -140,10 +138,4 @@ func randomSchedules(ctx context.Context, o *lower.Outcome, n int, seed uint64, 
 		}
 	}
 	return nil
-}
-
-func randomHex(n int) string {
-	b := make([]byte, n)
-	_, _ = rand.Read(b)
-	return hex.EncodeToString(b)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/relplan/relplan/internal/engines"
@@ -58,7 +57,7 @@ func DefaultKind(r *ast.Resource) engines.Kind {
 // setUp prepares every resource; the error is an *engines.Unavailable where an
 // engine is missing. The stage must be closed also after an error.
 func setUp(ctx context.Context, spec *ast.Spec, choose func(*ast.Resource) Choice, servers Servers) (*stage, error) {
-	st := &stage{spec: spec, prefix: newPrefix(), company: company{resources: map[*ast.Resource]resource{}, spare: map[*ast.Resource][]session{}}}
+	st := &stage{spec: spec, prefix: engines.NewName() + "_", company: company{resources: map[*ast.Resource]resource{}, spare: map[*ast.Resource][]session{}}}
 	for _, r := range spec.Resources {
 		if r.Kind == ast.ClockKind {
 			continue
@@ -155,7 +154,3 @@ func open(ctx context.Context, spec *ast.Spec, r *ast.Resource, b binding) (reso
 	}
 	return openStore(ctx, spec, r, b)
 }
-
-// newPrefix is a name that no other run uses; it carries the process that made
-// it.
-func newPrefix() string { return fmt.Sprintf("relplan_%d_%s_", os.Getpid(), randomHex(4)) }
