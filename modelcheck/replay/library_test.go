@@ -19,6 +19,10 @@ import (
 
 var sqlKinds = []engines.Kind{engines.SQLite, engines.Postgres, engines.MySQL}
 
+// columns of the table: the engine of the sql stores, with kv on Redis, and at
+// last JetStream for kv, with sql on SQLite.
+var columns = append(slices.Clone(sqlKinds), engines.NATS)
+
 // What `make test-long` does more of.
 func schedules() int   { return map[bool]int{false: 50, true: 1000}[long()] }
 func repetitions() int { return map[bool]int{false: 1, true: 20}[long()] }
@@ -29,12 +33,15 @@ func long() bool       { return os.Getenv("RELPLAN_LONG") != "" }
 type stand struct {
 	t         testing.TB
 	kind      engines.Kind
+	kv        engines.Kind // "": the default
 	databases []string
 }
 
 func newStand(t testing.TB, kind engines.Kind) *stand {
 	s := &stand{t: t, kind: kind}
-	if kind != engines.SQLite {
+	if kind == engines.NATS {
+		s.kind, s.kv = engines.SQLite, kind
+	} else if kind != engines.SQLite {
 		enginetest.Need(t, kind)
 	}
 	return s
@@ -50,6 +57,9 @@ func (s *stand) choose(spec *ast.Spec) func(*ast.Resource) replay.Choice {
 		}
 	}
 	return func(r *ast.Resource) replay.Choice {
+		if r.Kind == ast.KVKind && s.kv != "" {
+			return replay.Choice{Kind: s.kv}
+		}
 		if r.Kind != ast.SQLKind {
 			return replay.Choice{Kind: replay.DefaultKind(r)}
 		}
@@ -94,18 +104,22 @@ func variants(t *testing.T) map[string][]*ast.Spec {
 type cell struct{ pattern, variant, history string }
 
 // TestLibraryHistories acts out every history of the library, and a good run of
-// every variant, on every SQL engine. The answers are those of docs/engines.md,
-// and every anti-pattern is confirmed on PostgreSQL and MariaDB.
+// every variant, on every SQL engine, and those with a kv on both engines for it.
+// The answers are those of docs/engines.md, and every anti-pattern is confirmed on
+// two engines of its kind.
 func TestLibraryHistories(t *testing.T) {
 	var mu sync.Mutex
 	answers := map[cell]map[engines.Kind]*replay.Run{}
 	t.Run("engines", func(t *testing.T) {
-		for _, kind := range sqlKinds {
+		for _, kind := range columns {
 			t.Run(string(kind), func(t *testing.T) {
 				t.Parallel()
 				s := newStand(t, kind)
 				for name, all := range variants(t) {
 					for _, v := range all {
+						if kind == engines.NATS && !hasKV(v) {
+							continue
+						}
 						for _, r := range historiesOn(t, s, v) {
 							mu.Lock()
 							c := cell{name, v.Variant, r.History}
@@ -121,6 +135,10 @@ func TestLibraryHistories(t *testing.T) {
 		}
 	})
 	compareTable(t, answers)
+}
+
+func hasKV(s *ast.Spec) bool {
+	return slices.ContainsFunc(s.Resources, func(r *ast.Resource) bool { return r.Kind == ast.KVKind })
 }
 
 func historiesOn(t *testing.T, s *stand, v *ast.Spec) []*replay.Run {
