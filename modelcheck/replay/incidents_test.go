@@ -12,7 +12,7 @@ import (
 func TestIncidents(t *testing.T) {
 	kinds, random := []engines.Kind{engines.SQLite}, 2
 	if long() {
-		kinds, random = sqlKinds, 50
+		kinds, random = sqlKinds, 10
 	}
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
