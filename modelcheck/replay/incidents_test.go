@@ -24,7 +24,7 @@ func TestIncidents(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, v := range spec.Spec.Variants() {
-					historiesOn(t, s, v)
+					historiesOn(t, s, v, 1)
 					randomOn(t, s, v, random, today())
 				}
 			}

@@ -120,7 +120,7 @@ func TestLibraryHistories(t *testing.T) {
 						if kind == engines.NATS && !hasKV(v) {
 							continue
 						}
-						for _, r := range historiesOn(t, s, v) {
+						for _, r := range historiesOn(t, s, v, repetitions()) {
 							mu.Lock()
 							c := cell{name, v.Variant, r.History}
 							if answers[c] == nil {
@@ -141,8 +141,8 @@ func hasKV(s *ast.Spec) bool {
 	return slices.ContainsFunc(s.Resources, func(r *ast.Resource) bool { return r.Kind == ast.KVKind })
 }
 
-func historiesOn(t *testing.T, s *stand, v *ast.Spec) []*replay.Run {
-	runs, err := replay.Replay(context.Background(), v, replay.Options{Choose: s.choose(v), Servers: s.servers, Repeat: repetitions()})
+func historiesOn(t *testing.T, s *stand, v *ast.Spec, repeat int) []*replay.Run {
+	runs, err := replay.Replay(context.Background(), v, replay.Options{Choose: s.choose(v), Servers: s.servers, Repeat: repeat})
 	if err != nil {
 		t.Errorf("%s %s: %v", v.System, v.Variant, err)
 	}

@@ -298,31 +298,56 @@ func (s *natsQueue) endWindow(ctx context.Context, id lower.Value) error {
 	if !found {
 		return fmt.Errorf("no id of %s like %v is in the duplicate window", s.r.Name, id)
 	}
-	for _, w := range []time.Duration{shortWindow, longWindow} {
-		st, err := s.js.Stream(ctx, s.name)
-		if err != nil {
-			return err
-		}
-		config := st.CachedInfo().Config
-		config.Duplicates = w
-		if _, err := s.js.UpdateStream(ctx, config); err != nil {
-			return err
-		}
-		if w == shortWindow {
-			time.Sleep(2 * shortWindow)
-		}
+	// Ids leave the window in the order in which they came: once the newest is
+	// outside, all are.
+	newest := freshToken()
+	if _, err := s.hold(ctx, newest); err != nil {
+		return err
+	}
+	if err := s.setWindow(ctx, shortWindow); err != nil {
+		return err
+	}
+	err = eventually(ctx, goneSoon, func() (bool, error) {
+		inside, err := s.hold(ctx, newest)
+		return !inside, err
+	})
+	if err != nil {
+		return fmt.Errorf("the duplicate window of %s does not end: %w", s.r.Name, err)
+	}
+	if err := s.setWindow(ctx, longWindow); err != nil {
+		return err
 	}
 	for _, m := range all {
 		if m.dedup == "" || s.outside[m.seq] {
 			continue
 		}
-		again := nats.NewMsg(s.name + "." + placeholders + "." + freshToken())
-		again.Header.Set(jetstream.MsgIDHeader, m.dedup)
-		if err := s.publish(ctx, s.admin, again); err != nil {
+		if _, err := s.hold(ctx, m.dedup); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (s *natsQueue) setWindow(ctx context.Context, w time.Duration) error {
+	st, err := s.js.Stream(ctx, s.name)
+	if err != nil {
+		return err
+	}
+	config := st.CachedInfo().Config
+	config.Duplicates = w
+	_, err = s.js.UpdateStream(ctx, config)
+	return err
+}
+
+// hold sends a message with an id on a subject that nobody reads, so that the id
+// is in the duplicate window; inside says that it was there already.
+func (s *natsQueue) hold(ctx context.Context, id string) (inside bool, err error) {
+	m := nats.NewMsg(s.name + "." + placeholders + "." + freshToken())
+	ack, err := s.js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
+	if err != nil {
+		return false, err
+	}
+	return ack.Duplicate, nil
 }
 
 // replay moves a message from this dead letter queue to another queue.

@@ -22,6 +22,8 @@ type sqlSession struct {
 	conn  *sql.Conn
 	id    int64     // of the connection on the server
 	open  *ast.Step // block whose transaction was begun
+	// locked: a lock of the session was taken; it ends with the connection.
+	locked bool
 	// impatient: the statement gives up waiting for a lock.
 	impatient bool
 }
@@ -66,6 +68,8 @@ func (x *sqlSession) sever() {
 		_ = x.proxy.Close()
 	}
 }
+
+func (x *sqlSession) holdsLocks() bool { return x.locked }
 
 // end rolls back what is open.
 func (x *sqlSession) end(ctx context.Context) error { return x.rollback(ctx) }

@@ -59,7 +59,7 @@ func (w *worker) session(ctx context.Context, r *ast.Resource) (session, error) 
 // release hands over the connections that the next schedule can use.
 func (w *worker) release(ctx context.Context) {
 	for r, s := range w.sessions {
-		if _, ok := s.(transactional); ok && s.end(ctx) == nil {
+		if x, ok := s.(transactional); ok && s.end(ctx) == nil && !x.holdsLocks() {
 			w.spare[r] = append(w.spare[r], s)
 			delete(w.sessions, r)
 		}
@@ -243,6 +243,9 @@ func (w *worker) nextOfBatch(ctx context.Context, want place) (bool, error) {
 // transactional is a session with transactions.
 type transactional interface {
 	rollback(ctx context.Context) error
+	// holdsLocks: something ends with the connection only, so it cannot serve
+	// another schedule.
+	holdsLocks() bool
 }
 
 func (w *worker) rollback(ctx context.Context, block *ast.Step) error {

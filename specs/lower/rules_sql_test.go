@@ -4,6 +4,27 @@ import "testing"
 
 func TestRulesSQL(t *testing.T) {
 	runRules(t, []rule{
+		{"deleted_and_inserted", "a row that a transaction deletes and inserts again is there, with its new values", `
+operations: {op: 1}
+resources:
+  db: {kind: sql, isolation: read_committed, tables: {t: {unique: [k], columns: {k: [A], s: [NEW, OLD, DONE]}}}}
+initially: {t: [{k: A, s: OLD}]}
+processes:
+  w:
+    on: {start: op, as: o}
+    steps:
+      - transaction: db
+        do:
+          - {delete: t, where: {k: A}}
+          - {insert: t, row: {k: A, s: NEW}, if_exists: stop}
+          - {update: t, where: {s: NEW}, set: {s: DONE}, if_none: stop}
+      - {ask_human: o}
+faults: {crash: 1}
+promises:
+  there: {check: "count(t) == 1", always: true}
+  done: {check: "handed(op) implies exists(t where s == DONE)", always: true}
+  kept: {check: "exists(t where s == DONE) or exists(t where s == OLD)", always: true}
+`, "holds holds holds"},
 		{"waiting_insert", "R3, R4: the second insert of a key waits for the first transaction and takes if_exists after its commit", `
 operations: {op: 1}
 resources:

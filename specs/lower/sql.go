@@ -134,18 +134,39 @@ func (em *emitter) insertRow(t *table, s *ast.Step) []ir.Stmt {
 		cells[k] = v
 	}
 	out = append(out, em.nextSequence(t, cells)...)
-	return append(out, t.insert(cells, func(at ir.Expr) []ir.Stmt {
+	then := func(at ir.Expr) []ir.Stmt {
+		return append(em.leaseAfter(t, s, at, nil), em.lw.monitors.wrote(em, t, s, at)...)
+	}
+	fresh := t.insert(cells, func(at ir.Expr) []ir.Stmt {
 		var in []ir.Stmt
 		if em.inSQL(s) {
 			in = append(in, set(t.hidden, yes, at), em.own(t, at))
-		}
-		if !em.inSQL(s) {
+		} else {
 			in = append(in, t.startTimed(at)...)
 		}
-		in = append(in, em.leaseAfter(t, s, at, nil)...)
-		in = append(in, em.lw.monitors.wrote(em, t, s, at)...)
-		return in
-	})...)
+		return append(in, then(at)...)
+	})
+	if !em.inSQL(s) || !t.reinserts {
+		return append(out, fresh...)
+	}
+	at := cells[t.key].at(t.leaf.key)
+	return append(out, when(load(t.deleted, at), append(t.insertAgain(cells, at), then(at)...), fresh)...)
+}
+
+// insertAgain makes a row that the transaction has deleted a changed one: for
+// everybody else the old one stands until the commit.
+func (t *table) insertAgain(cells map[string]value, at ir.Expr) []ir.Stmt {
+	out := []ir.Stmt{set(t.deleted, no, at), set(t.updated, yes, at)}
+	for _, c := range t.columns {
+		if v, ok := cells[c.name]; ok {
+			out = append(out, c.assign(c.shadow, v, at)...)
+			continue
+		}
+		for _, v := range c.shadow {
+			out = append(out, set(v, num(v.Initial), at))
+		}
+	}
+	return out
 }
 
 // ownCommit: outside a block the statement is a commit of its own.

@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"slices"
+
 	"github.com/relplan/relplan/modelcheck/ir"
 	"github.com/relplan/relplan/specs/ast"
 )
@@ -191,6 +193,29 @@ func (lw *lowering) openColumns(t *table) {
 			t.lockable(p)
 		}
 	}
+	if lw.deletesAndInserts(t) {
+		t.reinserts = true
+		t.flag(&t.updated, "updated (open)")
+		for _, c := range t.columns {
+			t.shadowed(c)
+		}
+	}
+}
+
+// deletesAndInserts says whether some transaction deletes rows of a table whose
+// place is their key, and inserts there.
+func (lw *lowering) deletesAndInserts(t *table) bool {
+	deletes := map[*ast.Step]bool{}
+	for _, p := range lw.order {
+		for _, s := range p.ast.All {
+			if s.Table == t.ast && s.Verb == ast.VerbDelete && inTransaction(s) {
+				deletes[s.Block] = true
+			}
+		}
+	}
+	return t.pool == nil && slices.ContainsFunc(lw.allSteps(), func(s *ast.Step) bool {
+		return s.Table == t.ast && (s.Verb == ast.VerbInsert || s.Verb == ast.VerbUpsert) && deletes[s.Block]
+	})
 }
 
 func (lw *lowering) shadowRow(t *table, s *ast.Step) {

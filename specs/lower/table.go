@@ -28,6 +28,8 @@ type table struct {
 	hidden  *ir.Var
 	updated *ir.Var
 	deleted *ir.Var
+	// reinserts: a transaction may insert a row that it has deleted.
+	reinserts bool
 	owners  []owner
 
 	timers []*timer // of the records
