@@ -30,7 +30,7 @@ type table struct {
 	deleted *ir.Var
 	// reinserts: a transaction may insert a row that it has deleted.
 	reinserts bool
-	owners  []owner
+	owners    []owner
 
 	timers []*timer // of the records
 	lease  *timer
