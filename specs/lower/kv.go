@@ -459,7 +459,7 @@ func (em *emitter) removePlan(n *node) plan {
 	remove := func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		e := em.entry(s, &out)
-		if s.Block != nil {
+		if inOneScript(s) {
 			out = append(out, e.noteWrite(s)...)
 		} else { // nothing is written where nothing is there
 			out = append(out, when(e.there(cond), e.noteWrite(s), nil)...)

@@ -137,6 +137,9 @@ func (w *lastWrite) all() []*ir.Var {
 	return out
 }
 
+// inOneScript says whether the step is one of a script.
+func inOneScript(s *ast.Step) bool { return s.Block != nil && s.Block.Verb == ast.VerbScript }
+
 // noteWrite remembers, before a write to an entry, what it overwrites.
 func (e *entry) noteWrite(s *ast.Step) []ir.Stmt {
 	t := e.t
@@ -144,7 +147,7 @@ func (e *entry) noteWrite(s *ast.Step) []ir.Stmt {
 		return nil
 	}
 	again := 0 // writes of this script before
-	if s.Block != nil && s.Block.Verb == ast.VerbScript {
+	if inOneScript(s) {
 		for _, x := range e.em.wrote {
 			if x == t {
 				again++
