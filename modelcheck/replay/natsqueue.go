@@ -304,15 +304,8 @@ func (s *natsQueue) endWindow(ctx context.Context, id lower.Value) error {
 	if _, err := s.hold(ctx, newest); err != nil {
 		return err
 	}
-	if err := s.setWindow(ctx, shortWindow); err != nil {
+	if err := s.passWindow(ctx, newest); err != nil {
 		return err
-	}
-	err = eventually(ctx, goneSoon, func() (bool, error) {
-		inside, err := s.hold(ctx, newest)
-		return !inside, err
-	})
-	if err != nil {
-		return fmt.Errorf("the duplicate window of %s does not end: %w", s.r.Name, err)
 	}
 	if err := s.setWindow(ctx, longWindow); err != nil {
 		return err
@@ -326,6 +319,24 @@ func (s *natsQueue) endWindow(ctx context.Context, id lower.Value) error {
 		}
 	}
 	return nil
+}
+
+// passWindow waits until an id is outside a short duplicate window. A server that
+// looks before the new length is in force looks again after the old one only, so
+// it is told another length then.
+func (s *natsQueue) passWindow(ctx context.Context, id string) error {
+	const times = 10
+	for i := range times {
+		if err := s.setWindow(ctx, shortWindow+time.Duration(i)*time.Millisecond); err != nil {
+			return err
+		}
+		for until := time.Now().Add(3 * shortWindow); time.Now().Before(until); time.Sleep(pollEvery) {
+			if inside, err := s.hold(ctx, id); err != nil || !inside {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("the duplicate window of %s does not end", s.r.Name)
 }
 
 func (s *natsQueue) setWindow(ctx context.Context, w time.Duration) error {

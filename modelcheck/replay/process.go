@@ -184,7 +184,7 @@ func employ(ctx context.Context, h hello) (*worker, *ast.Spec, error) {
 	if spec == nil {
 		return nil, nil, fmt.Errorf("no variant %q in a worker's process", h.Variant)
 	}
-	c := &company{map[*ast.Resource]resource{}, map[*ast.Resource][]session{}}
+	c := &company{resources: map[*ast.Resource]resource{}, spare: map[*ast.Resource][]session{}}
 	for _, b := range h.Bindings {
 		for _, r := range spec.Resources {
 			if r.Name != b.Resource {

@@ -92,10 +92,10 @@ func (all *randomTally) write(t *testing.T) {
 
 func (all *randomTally) page() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "`make test-long` on %s, seed %d, %s: %d random schedules of every safe pattern on each engine of the sql stores, drawn by the checker's chooser with the faults\n"+
+	fmt.Fprintf(&b, "`make test-long` on %s, seed %d, in %.0f minutes: %d random schedules of every safe pattern on each engine of the sql stores, drawn by the checker's chooser with the faults\n"+
 		"of the spec and at most 60 steps long. Every history of the table above was acted out %d times in the same run, none was FLAKY. `make test` draws 50 a pattern, with another\n"+
 		"seed every day. Versions: %s.\n\n%s\n",
-		all.began.Format(time.DateOnly), all.seed, time.Since(all.began).Round(time.Minute), schedules(), repetitions(), strings.Join(slices.Sorted(maps.Keys(all.versions)), ", "), all)
+		all.began.Format(time.DateOnly), all.seed, time.Since(all.began).Minutes(), schedules(), repetitions(), strings.Join(slices.Sorted(maps.Keys(all.versions)), ", "), all)
 	b.WriteString("Not all CONFIRMED, by variant; what stops a schedule stands below:\n\n| pattern | variant | SQLite | PostgreSQL | MariaDB |\n| --- | --- | --- | --- | --- |\n")
 	var notes []string
 	cells := slices.SortedFunc(maps.Keys(all.cells), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
@@ -138,5 +138,26 @@ func TestRandomSchedulesOfTheLibrary(t *testing.T) {
 	t.Logf("in %s\n%s", time.Since(all.began).Round(time.Second), all)
 	if long() && os.Getenv("RELPLAN_ENGINES") != "embedded" && !t.Failed() {
 		all.write(t)
+	}
+}
+
+func TestPageOfRandomSchedules(t *testing.T) {
+	all := &randomTally{seed: 7, began: time.Now(), cells: map[[2]string]map[engines.Kind]*tally{}, versions: map[string]bool{}}
+	ran := func(a replay.Answer, reason string) *replay.Run {
+		return &replay.Run{Engines: map[string]string{"db": "sqlite 3"}, Verdict: &replay.Verdict{Answer: a, Reason: reason, Steps: make([]replay.StepReport, 4)}}
+	}
+	busy, fine := ran(replay.Stricter, "w-2: busy"), ran(replay.Confirmed, "")
+	for _, kind := range sqlKinds {
+		all.add("calm", "one", kind, []*replay.Run{fine, fine})
+		all.add("crowd", "two", kind, []*replay.Run{fine, busy, ran(replay.Stricter, "w-1: busy")})
+	}
+	page := all.page()
+	for _, line := range []string{"| SQLite | 5 | 20 | 3 | 2 | 0 | 0 |", "| crowd | two | 1 of 3, 2 (1) | 1 of 3, 2 (1) | 1 of 3, 2 (1) |", "1. STRICTER: w: busy", "Versions: sqlite 3."} {
+		if !strings.Contains(page, line+"\n") {
+			t.Errorf("no line %q in\n%s", line, page)
+		}
+	}
+	if strings.Contains(page, "| calm |") {
+		t.Error("a variant without a reason has a line")
 	}
 }

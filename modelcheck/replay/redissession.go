@@ -51,7 +51,9 @@ func (x *redisSession) do(ctx context.Context, c *call) ending {
 		if err != nil {
 			return failed(err)
 		}
-		return kvEnding(x.apply(ctx, op, c.fault))
+		e := kvEnding(x.apply(ctx, op, c.fault))
+		e.touched = []string{x.s.key(op.key)}
+		return e
 	}
 	return failed(fmt.Errorf("%w: %s on redis", errUnsupported, c.step.Verb))
 }

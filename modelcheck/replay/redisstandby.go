@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,8 +34,14 @@ type standby struct {
 
 	keep    int     // how many writes a failover can lose
 	began   int64   // offset at the beginning of a step
-	writes  []int64 // offsets before the last steps that wrote, the oldest first
+	writes  []write // the last ones, the oldest first
 	expired []expiry
+}
+
+// write is a step that has written.
+type write struct {
+	from    int64    // offset before it
+	touched []string // keys; of a script, and of a worker's process, they are not known
 }
 
 // expiry is the end of a ttl.
@@ -312,14 +319,14 @@ func (s *redisResource) before(ctx context.Context, _ *ast.Step) (err error) {
 // after a step: whether it has written, the server's offset tells.
 func (s *redisResource) after(ctx context.Context, step *ast.Step, out *outcome) error {
 	b := s.standby
-	if b == nil || b.promoted || step.Verb == ast.VerbGet || step.Verb == ast.VerbSelect || step.Verb == ast.VerbExpire || !out.done && (out.branch == ast.IfExists || out.branch == ast.IfNone) {
+	if b == nil || b.promoted || step.Verb == ast.VerbGet || step.Verb == ast.VerbSelect || !out.done && (out.branch == ast.IfExists || out.branch == ast.IfNone) {
 		return nil
 	}
 	offset, err := infoNumber(ctx, b.primary, "replication", "master_repl_offset")
 	if err != nil || offset == b.began {
 		return err
 	}
-	b.writes = append(b.writes, b.began)
+	b.writes = append(b.writes, write{b.began, out.touched})
 	if len(b.writes) > b.keep {
 		b.writes = b.writes[1:]
 	}
@@ -330,7 +337,7 @@ func (s *redisResource) after(ctx context.Context, step *ast.Step, out *outcome)
 // hold lets everything pass that no failover can lose.
 func (b *standby) hold() {
 	if len(b.writes) > 0 {
-		b.link.Limit(b.writes[0])
+		b.link.Limit(b.writes[0].from)
 		return
 	}
 	b.link.Limit(b.began)
@@ -354,7 +361,7 @@ func (b *standby) failover(ctx context.Context, n int) error {
 	if len(lost) == 0 {
 		return fmt.Errorf("internal: a failover of %s before its first write", b.s.r.Name)
 	}
-	from := lost[0]
+	from := lost[0].from
 	b.link.Limit(from)
 	err := eventually(ctx, replicaPatience, func() (bool, error) {
 		at, err := infoNumber(ctx, b.replica, "replication", "slave_repl_offset")
@@ -375,7 +382,7 @@ func (b *standby) failover(ctx context.Context, n int) error {
 	b.promoted = true
 	b.s.admin = b.replica
 	b.gate.Redirect(b.host)
-	return b.expireAgain(ctx, from)
+	return b.expireAgain(ctx, lost)
 }
 
 // keepCounts: business effects have happened, whatever the store forgets.
@@ -387,11 +394,11 @@ func (b *standby) keepCounts(ctx context.Context) error {
 	return b.replica.HSet(ctx, b.s.journal(), all).Err()
 }
 
-// expireAgain: a ttl that ended behind an offset ends on the replica too, unless
-// the lost writes were to that key.
-func (b *standby) expireAgain(ctx context.Context, from int64) error {
+// expireAgain: a ttl that ended after the first lost write ends on the replica
+// too, unless the lost writes were to that key.
+func (b *standby) expireAgain(ctx context.Context, lost []write) error {
 	for _, e := range b.expired {
-		if e.at < from {
+		if e.at < lost[0].from || slices.ContainsFunc(lost, func(w write) bool { return slices.Contains(w.touched, e.name) }) {
 			continue
 		}
 		stored, err := b.replica.Command(ctx, "get", e.name)

@@ -106,6 +106,8 @@ type ending struct {
 	stays bool
 	// committed: the step has ended its transaction.
 	committed bool
+	// touched are keys that it may have written, as the server names them.
+	touched []string
 	// Of a script: the names that its steps have bound, and the step at which it
 	// was left before its end (a jump, or a verb that took a branch).
 	binds map[*ast.Var]Value

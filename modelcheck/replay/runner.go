@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/relplan/relplan/internal/engines"
@@ -16,7 +17,10 @@ import (
 // connections that nobody uses at the moment.
 type company struct {
 	resources map[*ast.Resource]resource
-	spare     map[*ast.Resource][]session
+	// mu guards the sessions of workers and spare: while a statement waits, the
+	// runner asks who waits, and other workers go on.
+	mu    sync.Mutex
+	spare map[*ast.Resource][]session
 }
 
 // hire makes a worker, in a process of its own if that is wanted.

@@ -75,6 +75,9 @@ func (r *runner) sendEarly(ctx context.Context, h *lower.History, n int) error {
 			continue
 		}
 		w := r.worker(s.Event.Process, s.Event.Instance)
+		if r.isWaiting(w) {
+			continue // a deadlock has needed it already
+		}
 		if at, idle := w.standing(); idle || at != (place{s.Event.Step, s.Event.Commit}) {
 			continue // it gets there by this very step
 		}

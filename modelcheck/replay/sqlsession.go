@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/relplan/relplan/internal/engines"
 	"github.com/relplan/relplan/modelcheck/replay/faultproxy"
@@ -20,8 +21,8 @@ type sqlSession struct {
 	db    *engines.DB
 	proxy *faultproxy.Proxy // nil for SQLite
 	conn  *sql.Conn
-	id    int64     // of the connection on the server
-	open  *ast.Step // block whose transaction was begun
+	id    atomic.Int64 // of the connection on the server
+	open  *ast.Step    // block whose transaction was begun
 	// locked: a lock of the session was taken; it ends with the connection.
 	locked bool
 	// impatient: the statement gives up waiting for a lock.
@@ -47,12 +48,13 @@ func (x *sqlSession) dial(ctx context.Context) error {
 		// superuser may say when; otherwise it can be another than in the model.
 		_, _ = x.conn.ExecContext(ctx, "set deadlock_timeout = '5s'")
 	}
-	x.id, err = engines.SessionID(ctx, x.s.kind, x.conn)
+	id, err := engines.SessionID(ctx, x.s.kind, x.conn)
+	x.id.Store(id)
 	return err
 }
 
 // serverID is what the engine calls this connection.
-func (x *sqlSession) serverID() int64 { return x.id }
+func (x *sqlSession) serverID() int64 { return x.id.Load() }
 
 // cut closes the socket without a goodbye.
 func (x *sqlSession) cut() {
@@ -224,11 +226,12 @@ func (x *sqlSession) lostOr(e ending) ending {
 // drop forgets a connection that is gone; the next statement opens another. An
 // open transaction must not come back with it out of the pool.
 func (x *sqlSession) drop() {
-	if x.conn != nil {
-		_ = x.conn.Raw(func(any) error { return driver.ErrBadConn })
-		_ = x.conn.Close()
-	}
+	conn := x.conn
 	x.conn, x.open = nil, nil
+	if conn != nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		_ = conn.Close()
+	}
 }
 
 func (x *sqlSession) selectStep(ctx context.Context, c *call) ending {

@@ -36,24 +36,32 @@ func newWorker(p *ast.Process, instance int, c *company) *worker {
 
 // session of a resource, opened at the first use.
 func (w *worker) session(ctx context.Context, r *ast.Resource) (session, error) {
-	if s := w.sessions[r]; s != nil {
-		return s, nil
-	}
 	res := w.resources[r]
 	if res == nil {
 		return nil, fmt.Errorf("internal: no engine for %s", r.Name)
 	}
-	if n := len(w.spare[r]); n > 0 {
-		w.sessions[r] = w.spare[r][n-1]
-		w.spare[r] = w.spare[r][:n-1]
-		return w.sessions[r], nil
+	if s := w.open(r); s != nil {
+		return s, nil
 	}
 	s, err := res.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.sessions[r] = s
 	return s, nil
+}
+
+// open is the worker's connection to a resource, or a spare one; nil: neither.
+func (w *worker) open(r *ast.Resource) session {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.spare[r]); w.sessions[r] == nil && n > 0 {
+		w.sessions[r] = w.spare[r][n-1]
+		w.spare[r] = w.spare[r][:n-1]
+	}
+	return w.sessions[r]
 }
 
 // release hands over the connections that the next schedule can use.
@@ -288,6 +296,8 @@ func (w *worker) private(ctx context.Context, s *ast.Step) ending {
 
 // sever closes the sockets of a worker whose statement still waits.
 func (w *worker) sever() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, s := range w.sessions {
 		if x, ok := s.(interface{ sever() }); ok {
 			x.sever()
@@ -297,7 +307,10 @@ func (w *worker) sever() {
 
 // connection is what a database calls the worker's connection, 0 without one.
 func (w *worker) connection(r *ast.Resource) int64 {
-	if db, ok := w.sessions[r].(interface{ serverID() int64 }); ok {
+	w.mu.Lock()
+	s := w.sessions[r]
+	w.mu.Unlock()
+	if db, ok := s.(interface{ serverID() int64 }); ok {
 		return db.serverID()
 	}
 	return 0

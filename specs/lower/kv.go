@@ -490,6 +490,7 @@ func (em *emitter) expirePlan(n *node) plan {
 	pl.outcomes = []*outcome{{done: true, guard: e.there(nil), do: func(em *emitter) []ir.Stmt {
 		var out []ir.Stmt
 		e := em.entry(s, &out)
+		out = append(out, e.noteWrite(s)...)
 		return append(out, e.do(func(at ir.Expr) []ir.Stmt { return e.t.startTTL(em, s, at) })...)
 	}}, {branch: ast.IfNone, guard: not(e.there(nil)), pure: true, text: "it is not there", why: NoneMatches}}
 	return pl

@@ -116,9 +116,8 @@ func (lw *lowering) writesOfScripts(r *ast.Resource) int {
 	return most
 }
 
-// writesKV: expire is no write that a failover takes back.
 func writesKV(v ast.Verb) bool {
-	return v == ast.VerbPut || v == ast.VerbPutNew || v == ast.VerbRemove
+	return v == ast.VerbPut || v == ast.VerbPutNew || v == ast.VerbRemove || v == ast.VerbExpire
 }
 
 func (w *lastWrite) all() []*ir.Var {
