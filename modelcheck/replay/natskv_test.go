@@ -146,9 +146,7 @@ func TestNATSKVLeavesNothing(t *testing.T) {
 	if len(names) != 1 || names[0] != "theirs" {
 		t.Errorf("left on the server: %q", names)
 	}
-	if g.res, err = openStore(g.ctx, g.spec, g.r, g.b); err != nil {
-		t.Fatal(err)
-	}
+	g.reopen()
 }
 
 const triggerSpec = `

@@ -287,9 +287,7 @@ func TestNATSLogLeavesNothing(t *testing.T) {
 	for n := range js.StreamNames(g.ctx).Name() {
 		t.Errorf("left on the server: %q", n)
 	}
-	if g.res, err = openStore(g.ctx, g.spec, g.r, g.b); err != nil {
-		t.Fatal(err)
-	}
+	g.reopen()
 	if n := len(g.res.(bounded).boundary()); n != 1 {
 		t.Errorf("the boundary has %d lines", n)
 	}

@@ -451,9 +451,7 @@ func TestNATSQueueLeavesNothingAndTouchesNothingElse(t *testing.T) {
 	if len(names) != 1 || names[0] != "relplan_test_jobs2" {
 		t.Errorf("left on the server: %q", names)
 	}
-	if g.res, err = openStore(g.ctx, g.spec, g.r, g.b); err != nil {
-		t.Fatal(err)
-	}
+	g.reopen()
 }
 
 func TestBatchOfMessages(t *testing.T) {

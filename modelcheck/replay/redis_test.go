@@ -186,9 +186,7 @@ func TestRedisLeavesNothingAndTouchesNothingElse(t *testing.T) {
 	if len(left) != len(foreign) {
 		t.Errorf("left on the server: %q, want %q", left, foreign)
 	}
-	if g.res, err = openStore(g.ctx, g.spec, g.r, g.b); err != nil {
-		t.Fatal(err)
-	}
+	g.reopen()
 }
 
 const scriptSpec = `

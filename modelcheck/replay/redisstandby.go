@@ -59,14 +59,7 @@ const replicaPatience = 10 * time.Second
 func failoverLoses(spec *ast.Spec, r *ast.Resource) int {
 	most := 0
 	for _, f := range spec.Faults {
-		if f.Kind != ast.FaultFailover {
-			continue
-		}
-		of := len(f.Resources) == 0
-		for _, x := range f.Resources {
-			of = of || x == r
-		}
-		if of {
+		if f.Kind == ast.FaultFailover && (len(f.Resources) == 0 || slices.Contains(f.Resources, r)) {
 			most = max(most, f.LosesLast, 1)
 		}
 	}
@@ -305,7 +298,7 @@ func (b *standby) closeLink() error {
 }
 
 // before a step on the store: what it writes is not to reach the replica.
-func (s *redisResource) before(ctx context.Context, _ *ast.Step) (err error) {
+func (s *redisResource) before(ctx context.Context) (err error) {
 	b := s.standby
 	if b == nil || b.promoted {
 		return nil

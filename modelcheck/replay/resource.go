@@ -54,7 +54,7 @@ type rejoined interface {
 
 // watched is a resource that wants to know when steps on it begin and end.
 type watched interface {
-	before(ctx context.Context, s *ast.Step) error
+	before(ctx context.Context) error
 	after(ctx context.Context, s *ast.Step, out *outcome) error
 }
 

@@ -322,7 +322,7 @@ func (r *runner) step(ctx context.Context, s *lower.Step) (string, error) {
 			return "", weaker("%s stands before %s, in the model before %s", w, at, place{e.Step, e.Commit})
 		}
 		if res, ok := r.resources[e.Step.Resource].(watched); ok {
-			if err := res.before(ctx, e.Step); err != nil {
+			if err := res.before(ctx); err != nil {
 				return "", err
 			}
 		}

@@ -35,10 +35,7 @@ func newRig(t *testing.T, kind engines.Kind, resourceName, text string) *rig {
 	g.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	g.r = g.resource(resourceName)
-	var err error
-	if g.res, err = openStore(g.ctx, g.spec, g.r, b); err != nil {
-		t.Fatal(err)
-	}
+	g.reopen()
 	t.Cleanup(func() {
 		if err := g.res.close(context.Background()); err != nil {
 			t.Error(err)
@@ -48,6 +45,15 @@ func newRig(t *testing.T, kind engines.Kind, resourceName, text string) *rig {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// reopen opens the resource, at first and after a test has closed it.
+func (g *rig) reopen() {
+	g.t.Helper()
+	var err error
+	if g.res, err = openStore(g.ctx, g.spec, g.r, g.b); err != nil {
+		g.t.Fatal(err)
+	}
 }
 
 func loadSpec(t *testing.T, text string) *ast.Spec {

@@ -23,6 +23,22 @@ func openRedis(t *testing.T, dsn string) *engines.RedisClient {
 	return c
 }
 
+// linkTo starts a proxy for a replica of the server, and gives the server's
+// address.
+func linkTo(t *testing.T, dsn string) (*faultproxy.Replication, *url.URL) {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := faultproxy.ListenReplication("127.0.0.1", u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = link.Close() })
+	return link, u
+}
+
 func offset(t *testing.T, c *engines.RedisClient) int64 {
 	t.Helper()
 	info, err := c.Info(t.Context(), "replication").Result()
@@ -59,15 +75,7 @@ func TestReplicaIsKeptBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = second.Stop() })
-	u, err := url.Parse(primary.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	link, err := faultproxy.ListenReplication("127.0.0.1", u.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = link.Close() })
+	link, u := linkTo(t, primary.DSN)
 	p, r := openRedis(t, primary.DSN), openRedis(t, second.DSN)
 	set := func(key, value string) {
 		t.Helper()
@@ -117,15 +125,7 @@ func TestReplicaIsKeptBehind(t *testing.T) {
 // be lost.
 func TestReplicationServesOneReplica(t *testing.T) {
 	primary := enginetest.Need(t, engines.Redis)
-	u, err := url.Parse(primary.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	link, err := faultproxy.ListenReplication("127.0.0.1", u.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = link.Close() })
+	link, u := linkTo(t, primary.DSN)
 	through := *u
 	through.Host = "127.0.0.1:" + strconv.Itoa(link.Port())
 	first := openRedis(t, through.String())
